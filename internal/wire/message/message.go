@@ -8,7 +8,11 @@
 // names of properties are the constants in properties.go.
 package message
 
-import "net/netip"
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+)
 
 // Message is one message, on its way into the log or read from it. Body and Properties
 // may alias the buffer that they were decoded from: whoever keeps a Message longer than
@@ -36,3 +40,21 @@ type Message struct {
 	StoreSize      int32
 	BodyCRC        int32
 }
+
+// Clone returns a copy that shares no bytes with m.
+func (m *Message) Clone() *Message {
+	c := *m
+	c.Topic = strings.Clone(m.Topic)
+	c.Properties = Properties(strings.Clone(string(m.Properties)))
+	c.Body = bytes.Clone(m.Body)
+	return &c
+}
+
+// Tag is the TAGS property, "" when the message has none.
+func (m *Message) Tag() string { return m.Properties.Value(PropertyTags) }
+
+// UniqueID is the id that the sender gave the message, "" when it gave none.
+func (m *Message) UniqueID() string { return m.Properties.Value(PropertyUniqKey) }
+
+// OffsetID is the id made of where the message is stored.
+func (m *Message) OffsetID() string { return OffsetID(m.StoreHost, m.PhysicalOffset) }
