@@ -2,7 +2,139 @@
 // request code, header and body, as Apache RocketMQ 5.5.0 speaks it.
 //
 // Invariants: no reflection on the way of a message; no input panics; a header type is
-// described once, by its Fields method, for reading and for writing.
+// described once, by its Fields method, for reading and for writing; a decoded Command
+// aliases the frame it was read from, and the frame is changed by decoding (escapes are
+// resolved in place), so a frame is decoded once.
 //
 // Neighbours: transport moves the frames; fronts and clients use the headers.
 package remoting
+
+// Header is one request's or response's own fields. Fields names each of them to the
+// visitor, which reads or writes it; there is no other description of a header.
+type Header interface{ Fields(v *Visitor) }
+
+// Flag bits of a command.
+const (
+	FlagResponse int32 = 1 // an answer, not a request
+	FlagOneway   int32 = 2 // the sender wants no answer, not even an error
+)
+
+// Encoding is how a frame's header is written.
+type Encoding byte
+
+// The two encodings of a header. A receiver decides per frame; answers are always JSON,
+// whatever the request was.
+const (
+	JSON   Encoding = 0
+	Binary Encoding = 1
+)
+
+// Command is one frame, a request or a response. Decoded from a frame it aliases that
+// frame: Ext and Body are valid as long as the frame is. Header fields that Decode
+// fills are safe to keep, except those declared with Visitor.Ref.
+type Command struct {
+	Code     int32
+	Language Language
+	Version  int32
+	Opaque   int32
+	Flag     int32
+	Remark   string
+	Ext      Fields
+	Body     []byte
+	Encoding Encoding
+
+	names   *Names
+	visitor Visitor
+}
+
+// IsResponse reports whether the command answers a request.
+func (c *Command) IsResponse() bool { return c.Flag&FlagResponse != 0 }
+
+// IsOneway reports whether the sender wants no answer.
+func (c *Command) IsOneway() bool { return c.Flag&FlagOneway != 0 }
+
+// UseNames makes Decode take names and short strings from n, the table of the
+// connection that the command belongs to.
+func (c *Command) UseNames(n *Names) { c.names = n }
+
+// Decode fills h from the command's ext fields. The error, a *FieldError, names the
+// field that is missing or ill-typed.
+func (c *Command) Decode(h Header) error {
+	v := &c.visitor
+	*v = Visitor{fields: c.Ext.list, names: c.names}
+	h.Fields(v)
+	if v.err != nil {
+		if !c.IsResponse() {
+			v.err.Request = CodeName(c.Code)
+		}
+		return v.err
+	}
+	return nil
+}
+
+// Fields are the ext fields of a command in the order of the frame.
+type Fields struct{ list []field }
+
+type field struct{ name, value []byte }
+
+// Len returns how many fields there are.
+func (f *Fields) Len() int { return len(f.list) }
+
+// Get returns the value of the named field, as a copy, and whether it is there.
+func (f *Fields) Get(name string) (string, bool) {
+	for i := range f.list {
+		if string(f.list[i].name) == name {
+			return string(f.list[i].value), true
+		}
+	}
+	return "", false
+}
+
+// Is reports whether the named field is there and has this value; it copies nothing.
+func (f *Fields) Is(name, value string) bool {
+	for i := range f.list {
+		if string(f.list[i].name) == name {
+			return string(f.list[i].value) == value
+		}
+	}
+	return false
+}
+
+// Each calls yield with every field; the slices alias the frame.
+func (f *Fields) Each(yield func(name, value []byte)) {
+	for i := range f.list {
+		yield(f.list[i].name, f.list[i].value)
+	}
+}
+
+// Pair is one ext field, kept.
+type Pair struct{ Name, Value string }
+
+// Pairs is a Header of any fields: what a proxy passes on, or what has no fixed list.
+type Pairs []Pair
+
+// Fields reads all fields of the command, or writes all pairs.
+func (p *Pairs) Fields(v *Visitor) {
+	if v.writing {
+		for _, x := range *p {
+			v.put(x.Name)
+			v.out = appendEscaped(v.out, x.Value)
+			v.out = append(v.out, '"')
+		}
+		return
+	}
+	*p = (*p)[:0]
+	for _, f := range v.fields {
+		*p = append(*p, Pair{v.names.String(f.name), string(f.value)})
+	}
+}
+
+// Get returns the value of the named pair, "" when absent.
+func (p Pairs) Get(name string) string {
+	for _, x := range p {
+		if x.Name == name {
+			return x.Value
+		}
+	}
+	return ""
+}
