@@ -1,0 +1,204 @@
+package storage
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/clock"
+)
+
+// PropertySource is the internal property that names the state a message was born from
+// (a lapsed delivery, a timer, a half message). Dispatch reports its value as
+// Dispatched.Source, so that the owner of that state can delete it: the append is the
+// commit point of the move.
+const PropertySource = "__BOLIDE_SRC"
+
+// What Append, Read and the rest can answer beside success. The fronts translate them.
+var (
+	// ErrMessageTooLarge says that the body or the whole record is over the limit.
+	ErrMessageTooLarge = errors.New("message too large")
+	// ErrPropertiesTooLarge says that the properties are over 32,767 bytes.
+	ErrPropertiesTooLarge = errors.New("properties too large")
+	// ErrDiskFull says that the disk is over its watermark or refused a write for lack of
+	// room. Writes go on by themselves when there is room.
+	ErrDiskFull = errors.New("disk full")
+	// ErrBusy says that the open buffers stayed full until the deadline.
+	ErrBusy = errors.New("store busy: the open buffers stayed full")
+	// ErrClosed says that the store is closed or closing, or that its log has failed.
+	ErrClosed = errors.New("store closed")
+	// ErrNotFound says that there is no record at an offset.
+	ErrNotFound = errors.New("no such record")
+	// ErrForeign says that the store's files are not what a store may hold, so that opening
+	// it would destroy something.
+	ErrForeign = errors.New("not a store")
+)
+
+// FlushPolicy says when an append is complete.
+type FlushPolicy int
+
+const (
+	// Async completes an append when it is written: it survives a process crash.
+	Async FlushPolicy = iota
+	// Sync completes an append when it is synced: it survives a power cut.
+	Sync
+)
+
+// Options is what a store needs. Zero fields take Apache RocketMQ's defaults.
+type Options struct {
+	FS  vfs.FS // vfs.Default
+	Dir string // the store's root folder
+
+	LogSegmentSize   int64 // 1 GiB
+	QueueFileEntries int   // 300,000
+	IndexSlots       int   // 5,000,000
+	IndexEntries     int   // 20,000,000
+	MaxMessageSize   int   // 4 MiB; a record may be 64 KiB longer
+
+	Flush              FlushPolicy
+	FlushInterval      time.Duration // under Async: 500 ms
+	CheckpointInterval time.Duration // 5 s
+	MaxOpenBytes       int64         // appended but not yet written or dispatched: 64 MiB
+	BusyAfter          time.Duration // how long Append may wait for room: 8 s
+	MaxOpenFiles       int           // of consume queues and the index: 512
+
+	StoreHost   netip.AddrPort  // written into records that come without one
+	DelayLevels []time.Duration // nil: Apache's 18 levels
+	Retention   Retention
+	Clock       *clock.Clock // nil: a new one
+
+	// Birth is the log offset from which on a topic's records belong to it; older records
+	// of the same name are not dispatched. A topic that does not exist answers
+	// math.MaxInt64. nil: always 0.
+	Birth func(topic string) int64
+
+	// OnDispatch is told of every record in log order once readers can see it, many at a
+	// time. The slice is the store's own and valid until the call returns; the strings in
+	// it may be kept.
+	OnDispatch func([]Dispatched)
+
+	Log    *slog.Logger
+	Events Events
+}
+
+// Retention says when log files are deleted. Zero fields take the defaults.
+type Retention struct {
+	MaxAge         time.Duration // 72 h after the last record of the file
+	DeleteWhen     []int         // hours of the day at which files of that age go; nil: {4}
+	CheckInterval  time.Duration // 10 s
+	CleanPercent   int           // used space over this: files past MaxAge go at any hour; 75
+	ForcePercent   int           // over this: the oldest files go whatever their age; 85
+	FullPercent    int           // over this: appends answer ErrDiskFull; 90
+	EnoughFree     int64         // with this many bytes free no percentage counts; 20 GiB
+	RefuseWhenFull bool          // never delete by force: refuse appends instead
+	Location       *time.Location
+}
+
+// Events are told what happened; every field may be nil.
+type Events struct {
+	Written        func(records, bytes int, took time.Duration)
+	Synced         func(took time.Duration)
+	SegmentDeleted func(first, end int64, forced bool)
+	DiskFull       func(full bool)
+	Recovered      func(Recovery)
+}
+
+// Recovery is what Open found and did.
+type Recovery struct {
+	Clean       bool  // the last stop was a clean one
+	ScannedFrom int64 // log offset where reading began
+	End         int64 // end of the log
+	CutBytes    int64 // written bytes behind the end that were zeroed
+	Records     int   // records read
+	Rebuilt     []string
+	Took        time.Duration
+}
+
+// Placed is where an append ended up.
+type Placed struct {
+	PhysicalOffset int64
+	QueueOffset    int64
+	StoreTimestamp int64
+	QueueID        int32
+	Size           int32
+}
+
+// Dispatched is one record that readers can see now.
+type Dispatched struct {
+	Topic          string
+	QueueID        int32
+	QueueOffset    int64
+	PhysicalOffset int64
+	TagsCode       int64
+	StoreTimestamp int64
+	Size           int32
+	SysFlag        int32
+	Source         string // value of PropertySource
+	Tag            string
+}
+
+// ReadStatus is the outcome of a Read, with Apache RocketMQ's meanings.
+type ReadStatus int
+
+// The outcomes of a Read.
+const (
+	Found               ReadStatus = iota // at least one record
+	NoMatchedMessage                      // records there, none passes the filter
+	MessageWasRemoved                     // the queue points to records that retention has deleted
+	OffsetFoundNull                       // the queue's own file is missing at this offset
+	OffsetOverflowBadly                   // past the end by more than one
+	OffsetOverflowOne                     // exactly the end: nothing new yet
+	OffsetTooSmall                        // before the first record that is still there
+	NoMatchedQueue                        // no such topic or queue
+	NoMessageInQueue                      // the queue exists and has never had a record
+)
+
+var statusNames = [...]string{"FOUND", "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING", "OFFSET_FOUND_NULL",
+	"OFFSET_OVERFLOW_BADLY", "OFFSET_OVERFLOW_ONE", "OFFSET_TOO_SMALL", "NO_MATCHED_LOGIC_QUEUE", "NO_MESSAGE_IN_QUEUE"}
+
+// String is the name that Apache RocketMQ puts into remarks.
+func (s ReadStatus) String() string {
+	if s < 0 || int(s) >= len(statusNames) {
+		return "UNKNOWN"
+	}
+	return statusNames[s]
+}
+
+// ReadRequest asks for records of one queue from Offset on.
+type ReadRequest struct {
+	Topic       string
+	QueueID     int32
+	Offset      int64
+	MaxMessages int // 32 when zero
+	MaxBytes    int // 256 KiB when zero; the first record is given whatever its size
+}
+
+// Record is one stored record as it lies in the log.
+type Record struct {
+	QueueOffset    int64
+	PhysicalOffset int64
+	TagsCode       int64
+	Bytes          []byte
+}
+
+// ReadResult is what Read found. Records are valid until Release; whoever keeps bytes
+// longer copies them. Not calling Release costs garbage, nothing else.
+type ReadResult struct {
+	Status  ReadStatus
+	Next    int64 // where to read on
+	Min     int64
+	Max     int64
+	Bytes   int // sum of the records' sizes
+	Records []Record
+
+	held *readBuffers
+}
+
+// QueueName names a queue that exists.
+type QueueName struct {
+	Topic   string
+	QueueID int32
+}
