@@ -76,9 +76,9 @@ var ranks = map[string]int{
 	"internal/wire/listen":   2,
 	"internal/wire/remoting": 2,
 	"internal/wire/receipt":  2,
+	"internal/wire/filter":   2,
 
 	"internal/wire/message": 1,
-	"internal/wire/filter":  1,
 
 	"internal/wire/names": 0,
 	"internal/config":     0,
