@@ -1,8 +1,220 @@
-// Package state is all small state of a broker in one Pebble database: typed keyspaces,
-// atomic batches and the sync policy (docs/decisions).
+// Package state is all small state of a broker in one Pebble database: keyspaces, atomic
+// batches, one committer and the sync policy (docs/decisions/0010-one-pebble-database.md).
 //
-// Invariants: batches commit in the order in which they were submitted; a commit that
-// was answered survives a process crash, and under synchronous flush a power cut.
+// Invariants: batches commit in the order in which they were submitted, each wholly or
+// not at all; done is called once for each, in that order, never under a lock of this
+// package; a batch that was answered without an error survives a process crash, and
+// under synchronous flush a power cut.
 //
-// Neighbours: topic, group, offset and pop own one keyspace or more each.
+// Neighbours: topic, group, offset, timer and pop own one keyspace or more each and
+// nobody else's; broker opens it after the log, because BeforeSync is the log's sync.
 package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Space is a keyspace: the first byte of every key in it. Values are never reused.
+type Space byte
+
+// The keyspaces. docs/formats/state.md draws the keys and values of each.
+const (
+	Meta        Space = 'm' // format version and single values of any package
+	Topics      Space = 't' // topic
+	Groups      Space = 'g' // group
+	Offsets     Space = 'o' // offset: what groups have consumed
+	PullOffsets Space = 'p' // offset: broadcast and other client-kept positions
+	Timers      Space = 'd' // timer
+	PopWindows  Space = 'w' // pop: window number and pop offset of a (group, topic, queue)
+	PopRecords  Space = 'r' // pop: what is in flight
+	PopAside    Space = 'a' // pop: what is set aside
+	PopModes    Space = 'q' // admin: request mode of (topic, group)
+	Exports     Space = 'x' // config: SHA-256 of exported files
+)
+
+// ErrClosed answers commits after Close.
+var ErrClosed = errors.New("state: the database is closed")
+
+// Options are what a database needs.
+type Options struct {
+	FS  vfs.FS
+	Dir string
+	// Sync makes every commit durable before it is answered. Otherwise a commit is in the
+	// kernel's hands when it is answered, and one sync per SyncInterval makes it durable.
+	Sync         bool
+	SyncInterval time.Duration // default 500 ms
+	// BeforeSync, if set, is called before anything becomes durable here. The broker makes
+	// the log durable in it, so that after a power cut this database never knows more than
+	// the log (a lapsed delivery's record never goes without its copy).
+	BeforeSync func() error
+	Log        *slog.Logger
+}
+
+// Source writes its part of a commit as late as possible: the committer calls Collect
+// when it is free, so whatever happened since the last commit shares one batch.
+type Source interface {
+	// Collect adds writes to b and returns what is to be called with the outcome.
+	Collect(b *Batch) (done func(error))
+}
+
+// DB is the database. Create it with Open, run its Loops.
+//
+// One goroutine at a time commits: the committer loop, or, before it starts and after it
+// ends (recovery, tests), whoever submits. mu guards the queue and is never held across a
+// commit or a call of done.
+type DB struct {
+	p    *pebble.DB
+	wal  *walFS
+	log  *slog.Logger
+	opts Options
+	wake chan struct{}
+	// failed is set by the first commit that Pebble refused, and final.
+	failed atomic.Pointer[error]
+	mu     struct {
+		sync.Mutex
+		queue   []submission
+		spare   []submission
+		running bool // the loop will take what is queued
+		busy    bool // somebody commits now
+		closed  bool
+		sources map[Source]struct{} // sources that are in the queue
+	}
+}
+
+// submission is one entry of the queue: a batch or a source.
+type submission struct {
+	batch  *Batch
+	source Source
+	done   func(error)
+}
+
+// Loop is one of the goroutines that the database needs.
+type Loop struct {
+	Name string
+	Run  func(ctx context.Context) error
+}
+
+// Open opens or creates the database in o.Dir.
+func Open(o Options) (*DB, error) {
+	if o.SyncInterval <= 0 {
+		o.SyncInterval = 500 * time.Millisecond
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	w := newWALFS(o.FS, o.Sync, o.BeforeSync)
+	d := &DB{wal: w, log: o.Log, opts: o, wake: make(chan struct{}, 1)}
+	d.mu.sources = make(map[Source]struct{})
+	p, err := pebble.Open(o.Dir, pebbleOptions(w, o.Log))
+	if err != nil {
+		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, err)
+	}
+	d.p = p
+	return d, nil
+}
+
+// Loops are the committer and, under asynchronous flush, the loop of the real syncs.
+// Until they run, commits happen on the goroutine that submits them.
+func (d *DB) Loops() []Loop {
+	loops := []Loop{{Name: "state committer", Run: d.Run}}
+	if !d.opts.Sync {
+		loops = append(loops, Loop{Name: "state syncer", Run: d.RunSync})
+	}
+	return loops
+}
+
+// Get returns a copy of the value of key, and whether there is one.
+func (d *DB) Get(s Space, key []byte) ([]byte, bool, error) {
+	v, closer, err := d.p.Get(spaced(s, key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read state: %w", err)
+	}
+	out := append([]byte(nil), v...)
+	return out, true, closer.Close()
+}
+
+// Scan calls each for all keys of the space that begin with prefix, in order. Key (without
+// the space) and value are valid during the call only.
+func (d *DB) Scan(s Space, prefix []byte, each func(key, value []byte) error) (err error) {
+	lower := spaced(s, prefix)
+	it, err := d.p.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: after(lower)})
+	if err != nil {
+		return fmt.Errorf("scan state: %w", err)
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return fmt.Errorf("scan state: %w", err)
+		}
+		if err := each(it.Key()[1:], v); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// Sync makes everything durable that was answered so far, whatever the policy.
+func (d *DB) Sync() error { return d.wal.syncAll() }
+
+// Close commits what is queued, syncs and closes. The loops must have ended. After a
+// failed commit Pebble may hold locks for ever; its files are then left to the next start.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	if d.mu.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.mu.Unlock()
+	d.drain()
+	d.mu.Lock()
+	d.mu.closed = true
+	d.mu.Unlock()
+	if failed := d.failed.Load(); failed != nil {
+		return *failed
+	}
+	return errors.Join(d.wal.syncAll(), d.p.Close())
+}
+
+// Stats are a few figures of the database for the admin and for tests.
+type Stats struct {
+	DiskBytes     uint64
+	MemTableBytes uint64
+}
+
+// Stats returns the figures of now.
+func (d *DB) Stats() Stats {
+	m := d.p.Metrics()
+	return Stats{DiskBytes: m.DiskSpaceUsage(), MemTableBytes: m.MemTable.Size}
+}
+
+func spaced(s Space, key []byte) []byte {
+	k := make([]byte, 1+len(key))
+	k[0] = byte(s)
+	copy(k[1:], key)
+	return k
+}
+
+// after is the first key behind all that begin with prefix; nil means the end.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] < 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}

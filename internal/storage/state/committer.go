@@ -1,0 +1,199 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Commit makes b take effect and returns when it is as durable as the policy asks. It must
+// not be called from a done function.
+func (d *DB) Commit(b *Batch) error {
+	answered := make(chan error, 1)
+	d.CommitAsync(b, func(err error) { answered <- err })
+	return <-answered
+}
+
+// CommitAsync queues b behind everything that was submitted before. done (nil for none) is
+// called with the outcome from the committer; it must not block, and may submit again.
+func (d *DB) CommitAsync(b *Batch, done func(error)) {
+	d.submit(submission{batch: b, done: done})
+}
+
+// CommitSource queues s, unless it is queued already: the committer will call its Collect
+// once after this call, behind everything submitted before it.
+func (d *DB) CommitSource(s Source) {
+	d.mu.Lock()
+	if _, queued := d.mu.sources[s]; queued {
+		d.mu.Unlock()
+		return
+	}
+	d.mu.sources[s] = struct{}{}
+	d.mu.Unlock()
+	d.submit(submission{source: s})
+}
+
+func (d *DB) submit(s submission) {
+	d.mu.Lock()
+	if d.mu.closed {
+		delete(d.mu.sources, s.source)
+		d.mu.Unlock()
+		s.fail(ErrClosed)
+		return
+	}
+	d.mu.queue = append(d.mu.queue, s)
+	inline := !d.mu.running && !d.mu.busy
+	first := len(d.mu.queue) == 1
+	d.mu.Unlock()
+	if inline {
+		d.drain()
+	} else if first {
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Run is the committer loop: it takes all that waits, merges it into one Pebble commit,
+// answers, and looks again.
+func (d *DB) Run(ctx context.Context) error {
+	d.mu.Lock()
+	d.mu.running = true
+	d.mu.Unlock()
+	d.drain()
+	for {
+		failed := d.failed.Load()
+		if failed == nil {
+			select {
+			case <-d.wake:
+				d.drain()
+				continue
+			case <-ctx.Done():
+			}
+		}
+		d.mu.Lock()
+		d.mu.running = false
+		d.mu.Unlock()
+		d.drain()
+		if failed != nil {
+			return *failed
+		}
+		return ctx.Err()
+	}
+}
+
+// drain commits until the queue is empty, unless somebody else does so already. That
+// somebody sees what was queued before drain looked, because busy is cleared under the
+// same lock that finds the queue empty.
+func (d *DB) drain() {
+	for {
+		d.mu.Lock()
+		if d.mu.busy || len(d.mu.queue) == 0 {
+			d.mu.Unlock()
+			return
+		}
+		d.mu.busy = true
+		round := d.mu.queue
+		d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
+		for _, s := range round {
+			delete(d.mu.sources, s.source)
+		}
+		d.mu.Unlock()
+
+		d.commit(round)
+
+		clear(round)
+		d.mu.Lock()
+		d.mu.busy = false
+		d.mu.spare = round[:0]
+		d.mu.Unlock()
+	}
+}
+
+// commit merges one round into one Pebble batch and answers each submission in order.
+func (d *DB) commit(round []submission) {
+	var merged *Batch
+	for i := range round {
+		s := &round[i]
+		switch {
+		case s.source != nil:
+			if merged == nil {
+				merged = d.NewBatch()
+			}
+			s.done = s.source.Collect(merged)
+		case merged == nil:
+			merged = s.batch
+		case s.batch != nil:
+			_ = merged.pb.Apply(s.batch.pb, nil)
+			s.batch.Discard()
+		}
+	}
+	var err error
+	if merged != nil {
+		if !merged.Empty() {
+			err = d.apply(merged)
+		}
+		merged.Discard()
+	}
+	for i := range round {
+		if done := round[i].done; done != nil {
+			done(err)
+		}
+	}
+}
+
+// apply commits to Pebble. Pebble calls Fatalf, which panics here, when its log can't be
+// written; from then on nothing more is committed, every submission is answered with the
+// failure, and Run returns it.
+func (d *DB) apply(b *Batch) (err error) {
+	if failed := d.failed.Load(); failed != nil {
+		return *failed
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+		if err != nil {
+			err = fmt.Errorf("commit state: %w", err)
+			d.failed.Store(&err)
+		}
+	}()
+	return d.p.Apply(b.pb, pebble.Sync)
+}
+
+func (s submission) fail(err error) {
+	if s.batch != nil {
+		s.batch.Discard()
+	}
+	if s.done != nil {
+		s.done(err)
+	}
+}
+
+// RunSync is the loop of the real syncs under asynchronous flush. It sleeps while nothing
+// was written, and lets one interval pass between two syncs.
+func (d *DB) RunSync(ctx context.Context) error {
+	pause := time.NewTimer(0)
+	if !pause.Stop() {
+		<-pause.C
+	}
+	for {
+		select {
+		case <-d.wal.dirtied:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause.Reset(d.opts.SyncInterval)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := d.wal.syncAll(); err != nil {
+			d.log.Error("state could not be synced", "err", err)
+		}
+	}
+}

@@ -1,0 +1,375 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+func open(t testing.TB, fs vfs.FS, sync bool) *DB {
+	t.Helper()
+	d, err := Open(Options{FS: fs, Dir: "state", Sync: sync, SyncInterval: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// run starts the loops and returns what ends them.
+func run(t testing.TB, d *DB) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, l := range d.Loops() {
+		wg.Go(func() {
+			if err := l.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", l.Name, err)
+			}
+		})
+	}
+	return func() { cancel(); wg.Wait() }
+}
+
+func dump(t testing.TB, d *DB, s Space) string {
+	t.Helper()
+	var b strings.Builder
+	if err := d.Scan(s, nil, func(k, v []byte) error {
+		fmt.Fprintf(&b, "%s=%s ", k, v)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func put(d *DB, kv ...string) *Batch {
+	b := d.NewBatch()
+	for i := 0; i < len(kv); i += 2 {
+		b.Put(Topics, []byte(kv[i]), []byte(kv[i+1]))
+	}
+	return b
+}
+
+func TestSpacesAreApart(t *testing.T) {
+	d := open(t, vfs.NewMem(), false)
+	defer d.Close()
+	b := put(d, "a", "1", "ab", "2", "b", "3")
+	b.Put(Groups, []byte("a"), []byte("g"))
+	if err := d.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	b = d.NewBatch()
+	b.DeletePrefix(Topics, []byte("a"))
+	b.Put(Topics, []byte("ac"), []byte("later in the same batch"))
+	if err := d.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := dump(t, d, Topics)+"|"+dump(t, d, Groups), "ac=later in the same batch b=3|a=g"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b = d.NewBatch()
+	b.DeletePrefix(Topics, nil)
+	b.Delete(Groups, []byte("a"))
+	if err := d.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, d, Topics) + dump(t, d, Groups); got != "" {
+		t.Errorf("left over: %q", got)
+	}
+	if v, ok, err := d.Get(Topics, []byte("b")); v != nil || ok || err != nil {
+		t.Error(v, ok, err)
+	}
+}
+
+// counter is a source whose value changes more often than it is committed.
+type counter struct {
+	mu       sync.Mutex
+	n        int
+	collects int
+	waiting  []func(error)
+}
+
+func (c *counter) Collect(b *Batch) func(error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.collects++
+	b.Put(Meta, []byte("n"), []byte(fmt.Sprint(c.n)))
+	w := c.waiting
+	c.waiting = nil
+	return func(err error) {
+		for _, done := range w {
+			done(err)
+		}
+	}
+}
+
+func TestOrderIsKept(t *testing.T) {
+	for _, loops := range []bool{false, true} {
+		t.Run(fmt.Sprint("loops=", loops), func(t *testing.T) {
+			d := open(t, vfs.NewMem(), true)
+			defer d.Close()
+			stop := func() {}
+			if loops {
+				stop = run(t, d)
+			}
+			var mu sync.Mutex
+			var order []int
+			var wg sync.WaitGroup
+			const n = 2000
+			for i := range n {
+				wg.Add(1)
+				d.CommitAsync(put(d, "k", fmt.Sprint(i)), func(err error) {
+					mu.Lock()
+					order = append(order, i)
+					mu.Unlock()
+					if i%100 == 0 { // done may submit again
+						wg.Add(1)
+						d.CommitAsync(put(d, fmt.Sprint("again", i), ""), func(error) { wg.Done() })
+					}
+					wg.Done()
+				})
+			}
+			wg.Wait()
+			stop()
+			for i, got := range order {
+				if got != i {
+					t.Fatalf("answer %d was for batch %d", i, got)
+				}
+			}
+			if v, _, _ := d.Get(Topics, []byte("k")); string(v) != fmt.Sprint(n-1) {
+				t.Errorf("last value is %s", v)
+			}
+			if err := d.Commit(put(d, "after", "the loops ended")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestSourceIsCollectedLate(t *testing.T) {
+	d := open(t, vfs.NewMem(), false)
+	defer d.Close()
+	defer run(t, d)()
+	c := &counter{}
+	const n = 5000
+	var wg sync.WaitGroup
+	for i := 1; i <= n; i++ {
+		wg.Add(1)
+		c.mu.Lock()
+		c.n = i
+		c.waiting = append(c.waiting, func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			v, _, _ := d.Get(Meta, []byte("n"))
+			var got int
+			fmt.Sscan(string(v), &got)
+			if got < i {
+				t.Errorf("answered %d while the value was %d", i, got)
+			}
+			wg.Done()
+		})
+		c.mu.Unlock()
+		d.CommitSource(c)
+	}
+	wg.Wait()
+	if c.collects >= n {
+		t.Errorf("%d commits for %d changes", c.collects, n)
+	}
+}
+
+// TestProcessCrash holds that what was answered survives kill -9 under both policies: the
+// kernel keeps what was written, which is the clone with all unsynced data.
+func TestProcessCrash(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		fs := vfs.NewCrashableMem()
+		d := open(t, fs, sync)
+		for i := range 300 {
+			if err := d.Commit(put(d, fmt.Sprintf("%04d", i), strings.Repeat("x", 4000))); err != nil {
+				t.Fatal(err)
+			}
+			if i%50 != 0 {
+				continue
+			}
+			clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, uint64(i)))})
+			again := open(t, clone, sync)
+			if _, ok, err := again.Get(Topics, []byte(fmt.Sprintf("%04d", i))); !ok || err != nil {
+				t.Fatalf("sync=%v: answered batch %d is lost: %v", sync, i, err)
+			}
+			again.Close()
+		}
+		d.Close()
+	}
+}
+
+// TestPowerCut holds that after a power cut at random moments the database opens, holds a
+// prefix of what was submitted, and under synchronous flush all that was answered.
+func TestPowerCut(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		for seed := range uint64(12) {
+			rng := rand.New(rand.NewPCG(seed, 7))
+			fs := vfs.NewCrashableMem()
+			d := open(t, fs, sync)
+			n := 1 + rng.IntN(400) // up to several log files
+			for i := range n {
+				if err := d.Commit(put(d, fmt.Sprintf("%04d", i), strings.Repeat("x", 20000), "last", fmt.Sprint(i))); err != nil {
+					t.Fatal(err)
+				}
+				if rng.IntN(50) == 0 {
+					if err := d.Sync(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+			d.Close()
+			again, err := Open(Options{FS: clone, Dir: "state", Sync: sync})
+			if err != nil {
+				t.Fatalf("seed %d, sync=%v: %v", seed, sync, err)
+			}
+			last := -1
+			if v, ok, _ := again.Get(Topics, []byte("last")); ok {
+				fmt.Sscan(string(v), &last)
+			}
+			if sync && last != n-1 {
+				t.Errorf("seed %d: %d was answered, %d is there", seed, n-1, last)
+			}
+			for i := range n {
+				_, ok, err := again.Get(Topics, []byte(fmt.Sprintf("%04d", i)))
+				if ok != (i <= last) || err != nil {
+					t.Fatalf("seed %d, sync=%v: last is %d, %d is there: %v, %v", seed, sync, last, i, ok, err)
+				}
+			}
+			again.Close()
+		}
+	}
+}
+
+// TestBeforeSync holds that nothing becomes durable before the hook has run.
+func TestBeforeSync(t *testing.T) {
+	for _, sync := range []bool{false, true} {
+		fs := vfs.NewCrashableMem()
+		allowed := -1 // the highest value the log knows
+		d, err := Open(Options{FS: fs, Dir: "state", Sync: sync, BeforeSync: func() error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		submitted := -1
+		d.wal.beforeSync = func() error { allowed = submitted; return nil }
+		rng := rand.New(rand.NewPCG(3, 3))
+		for i := range 600 { // rotates the log and flushes tables
+			submitted = i
+			if err := d.Commit(put(d, "k", fmt.Sprint(i), "pad", strings.Repeat("x", 30000))); err != nil {
+				t.Fatal(err)
+			}
+			if i%40 == 0 {
+				again := open(t, fs.CrashClone(vfs.CrashCloneCfg{RNG: rng}), sync)
+				got := -1
+				if v, ok, _ := again.Get(Topics, []byte("k")); ok {
+					fmt.Sscan(string(v), &got)
+				}
+				if got > allowed {
+					t.Errorf("sync=%v: %d is durable, the hook ran at %d", sync, got, allowed)
+				}
+				again.Close()
+			}
+		}
+		d.Close()
+	}
+}
+
+// TestEveryFault lets the n-th write of the log fail: the batch and all later ones are
+// answered with an error, and what was answered without one is there after a restart.
+func TestEveryFault(t *testing.T) {
+	for n := range int32(40) {
+		mem := vfs.NewCrashableMem()
+		armed := errorfs.Toggle{Injector: errorfs.OnIndex(n)}
+		inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				return armed.MaybeError(op)
+			}
+			return nil
+		})
+		d := open(t, errorfs.Wrap(mem, inject), true)
+		armed.On()
+		answered, failed := -1, 0
+		for i := range 50 {
+			if err := d.Commit(put(d, fmt.Sprintf("%03d", i), "v")); err != nil {
+				failed++
+				continue
+			}
+			if failed > 0 {
+				t.Fatalf("n=%d: batch %d was answered after a failed one", n, i)
+			}
+			answered = i
+		}
+		clone := mem.CrashClone(vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(1, 1))})
+		if failed == 0 {
+			d.Close()
+		}
+		again := open(t, clone, true)
+		for i := 0; i <= answered; i++ {
+			if _, ok, err := again.Get(Topics, []byte(fmt.Sprintf("%03d", i))); !ok || err != nil {
+				t.Fatalf("n=%d: answered batch %d is lost: %v", n, i, err)
+			}
+		}
+		again.Close()
+	}
+}
+
+// TestSmall holds the two figures that an idle server stands on: opening is quick and
+// takes little memory. The limits are generous; the log line shows the real ones.
+func TestSmall(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	d, err := Open(Options{FS: vfs.Default, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	defer d.Close()
+	if err := d.Commit(put(d, "a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	grown := (int64(after.Sys) - int64(before.Sys)) >> 10
+	t.Logf("open %v, heap +%d KiB, from the system +%d KiB, goroutines %d", took, (int64(after.HeapAlloc)-int64(before.HeapAlloc))>>10, grown, runtime.NumGoroutine())
+	if took > 2*time.Second || grown > 32<<10 {
+		t.Errorf("open took %v and %d KiB", took, grown)
+	}
+}
+
+func BenchmarkCommitSource(b *testing.B) {
+	d, err := Open(Options{FS: vfs.Default, Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	defer run(b, d)()
+	c := &counter{}
+	answered := make(chan struct{}, 64)
+	for range 64 {
+		answered <- struct{}{}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		<-answered
+		c.mu.Lock()
+		c.n = i
+		c.waiting = append(c.waiting, func(error) { answered <- struct{}{} })
+		c.mu.Unlock()
+		d.CommitSource(c)
+	}
+}
