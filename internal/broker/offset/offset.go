@@ -1,0 +1,362 @@
+// Package offset is the consumer offsets: for each group, topic and queue the offset of
+// the next message that the group has not consumed.
+//
+// Invariants: an offset moves backwards only by command. A commit that rides along with
+// a pull (Advance) never moves it back; a request that says so (Commit), a reset and
+// Clamp do, and are reported. While a reset waits to be taken nothing else is stored for
+// that queue, and a reset is taken once. What is stored here reaches the state database
+// at most one flush interval later, and at a clean stop; an offset lost with the process
+// repeats messages and never loses one. Deleting a topic or a group deletes its offsets
+// there before it returns.
+//
+// Neighbours: pull and the fronts commit and query, admin resets, clones and deletes,
+// broker clamps after recovery. POP keeps its own offsets in pop.
+package offset
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrResetPending is the answer to a commit that comes while a reset waits for the
+// consumer: the commit speaks of the time before the reset and is not stored.
+var ErrResetPending = errors.New("offset has been reset and the consumer has not taken it yet")
+
+// Options is what a table needs; all of it may be zero.
+type Options struct {
+	FlushEvery time.Duration // 0 = 5 s
+	Events     Events
+	Log        *slog.Logger
+}
+
+// Events tells others what happened.
+type Events struct {
+	// Regressed is called when a request moved an offset backwards.
+	Regressed func(group, topic string, queue int32, from, to int64)
+	// Changed is called when there is something new for the export, at most once a flush.
+	Changed func()
+}
+
+type key struct{ group, topic string }
+
+// entry is the offsets of one group in one topic.
+type entry struct {
+	mu      sync.Mutex
+	offsets map[int32]int64
+	pulled  map[int32]int64 // where the group pulls now; in memory only
+	resets  map[int32]int64 // set by command, not yet taken by the consumer
+	dirty   map[int32]struct{}
+	gone    bool // deleted: a late commit must not revive it
+}
+
+// Table is the offsets of all groups. Locks are taken in the order Table.mu, entry.mu.
+type Table struct {
+	o  Options
+	mu struct {
+		sync.RWMutex
+		entries map[key]*entry
+		dirty   map[key]struct{}
+	}
+	wake chan struct{}
+}
+
+// Open returns the table with what was stored.
+func Open(o Options) (*Table, error) {
+	if o.FlushEvery == 0 {
+		o.FlushEvery = 5 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	t := &Table{o: o, wake: make(chan struct{}, 1)}
+	t.mu.entries = make(map[key]*entry)
+	t.mu.dirty = make(map[key]struct{})
+	return t, nil
+}
+
+// Query returns the stored offset of a queue.
+func (t *Table) Query(group, topic string, queue int32) (int64, bool) {
+	e := t.find(group, topic)
+	if e == nil {
+		return 0, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	off, ok := e.offsets[queue]
+	return off, ok
+}
+
+// Queues returns all stored offsets of a group in a topic.
+func (t *Table) Queues(group, topic string) map[int32]int64 {
+	out := make(map[int32]int64)
+	if e := t.find(group, topic); e != nil {
+		e.mu.Lock()
+		for q, off := range e.offsets {
+			out[q] = off
+		}
+		e.mu.Unlock()
+	}
+	return out
+}
+
+// Commit stores an offset because a consumer's own request says so, backwards too: that
+// is how a consumer seeks and how tools set offsets.
+func (t *Table) Commit(group, topic string, queue int32, off int64) error {
+	var from int64
+	regressed := false
+	err := t.with(group, topic, func(e *entry) error {
+		if _, pending := e.resets[queue]; pending {
+			return ErrResetPending
+		}
+		old, ok := e.offsets[queue]
+		if ok && old == off {
+			return nil
+		}
+		from, regressed = old, ok && off < old
+		e.set(queue, off)
+		return nil
+	})
+	if regressed && t.o.Events.Regressed != nil {
+		t.o.Events.Regressed(group, topic, queue, from, off)
+	}
+	return err
+}
+
+// Advance stores an offset that rode along with a pull. One that is behind the stored
+// offset is of another time (a consumer that has lost the queue and does not know it
+// yet) and changes nothing.
+func (t *Table) Advance(group, topic string, queue int32, off int64) {
+	_ = t.with(group, topic, func(e *entry) error {
+		if _, pending := e.resets[queue]; pending {
+			return nil
+		}
+		if old, ok := e.offsets[queue]; ok && off <= old {
+			return nil
+		}
+		e.set(queue, off)
+		return nil
+	})
+}
+
+// CommitPull remembers where a group pulls now; statistics show it beside the offset.
+func (t *Table) CommitPull(group, topic string, queue int32, off int64) {
+	e := t.find(group, topic)
+	if e == nil {
+		e = t.make(group, topic)
+	}
+	e.mu.Lock()
+	if e.pulled == nil {
+		e.pulled = make(map[int32]int64)
+	}
+	e.pulled[queue] = off
+	e.mu.Unlock()
+}
+
+// QueryPull returns where a group pulls now, or its stored offset when that is not known.
+func (t *Table) QueryPull(group, topic string, queue int32) (int64, bool) {
+	e := t.find(group, topic)
+	if e == nil {
+		return 0, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if off, ok := e.pulled[queue]; ok {
+		return off, true
+	}
+	off, ok := e.offsets[queue]
+	return off, ok
+}
+
+// Reset sets an offset by command. The consumer that holds the queue learns of it with
+// its next pull or pop, through TakeReset; until then nothing else is stored.
+func (t *Table) Reset(group, topic string, queue int32, off int64) {
+	_ = t.with(group, topic, func(e *entry) error {
+		if e.resets == nil {
+			e.resets = make(map[int32]int64)
+		}
+		e.resets[queue] = off
+		delete(e.pulled, queue)
+		e.set(queue, off)
+		return nil
+	})
+}
+
+// TakeReset returns the offset that a reset has set and ends the reset: it is handed out
+// once.
+func (t *Table) TakeReset(group, topic string, queue int32) (off int64, ok bool) {
+	e := t.find(group, topic)
+	if e == nil {
+		return 0, false
+	}
+	e.mu.Lock()
+	off, ok = e.resets[queue]
+	if ok {
+		delete(e.resets, queue)
+		e.touch(queue)
+	}
+	e.mu.Unlock()
+	if ok {
+		t.markDirty(key{group, topic})
+	}
+	return off, ok
+}
+
+// HasReset tells whether a reset of the queue waits to be taken.
+func (t *Table) HasReset(group, topic string, queue int32) bool {
+	e := t.find(group, topic)
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ok := e.resets[queue]
+	return ok
+}
+
+// TopicsOf returns the topics in which a group has offsets, sorted.
+func (t *Table) TopicsOf(group string) []string {
+	return t.collect(func(k key) (string, bool) { return k.topic, k.group == group })
+}
+
+// GroupsOf returns the groups that have offsets in a topic, sorted.
+func (t *Table) GroupsOf(topic string) []string {
+	return t.collect(func(k key) (string, bool) { return k.group, k.topic == topic })
+}
+
+func (t *Table) collect(pick func(key) (string, bool)) []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var out []string
+	for k, e := range t.mu.entries {
+		name, ok := pick(k)
+		if !ok {
+			continue
+		}
+		e.mu.Lock()
+		if len(e.offsets) > 0 {
+			out = append(out, name)
+		}
+		e.mu.Unlock()
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Clamp brings every offset into the range that recovery has found its queue to have: an
+// offset behind the end would skip messages that are still to be written (P4). It
+// returns how many offsets it moved.
+func (t *Table) Clamp(bounds func(topic string, queue int32) (low, high int64)) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	moved := 0
+	for k, e := range t.mu.entries {
+		e.mu.Lock()
+		for q, off := range e.offsets {
+			if _, high := bounds(k.topic, q); off > high {
+				e.set(q, high)
+				if _, pending := e.resets[q]; pending {
+					e.resets[q] = high
+				}
+				t.mu.dirty[k] = struct{}{}
+				moved++
+				t.o.Log.Warn("consumer offset was behind the end of its queue", "group", k.group, "topic", k.topic,
+					"queue", q, "offset", off, "end", high)
+			}
+		}
+		e.mu.Unlock()
+	}
+	return moved
+}
+
+// set stores an offset; the entry's lock is held.
+func (e *entry) set(queue int32, off int64) {
+	if e.offsets == nil {
+		e.offsets = make(map[int32]int64)
+	}
+	e.offsets[queue] = off
+	e.touch(queue)
+}
+
+func (e *entry) touch(queue int32) {
+	if e.dirty == nil {
+		e.dirty = make(map[int32]struct{})
+	}
+	e.dirty[queue] = struct{}{}
+}
+
+func (t *Table) find(group, topic string) *entry {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.mu.entries[key{group, topic}]
+}
+
+func (t *Table) make(group, topic string) *entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k := key{group, topic}
+	e := t.mu.entries[k]
+	if e == nil {
+		e = &entry{}
+		t.mu.entries[k] = e
+	}
+	return e
+}
+
+// with runs f on the entry under its lock, makes the entry if need be, and marks it for
+// the next flush if f changed it.
+func (t *Table) with(group, topic string, f func(*entry) error) error {
+	for {
+		e := t.find(group, topic)
+		if e == nil {
+			e = t.make(group, topic)
+		}
+		e.mu.Lock()
+		if e.gone { // deleted between find and here
+			e.mu.Unlock()
+			continue
+		}
+		clean := len(e.dirty) == 0
+		err := f(e)
+		first := clean && len(e.dirty) > 0
+		e.mu.Unlock()
+		if first {
+			t.markDirty(key{group, topic})
+		}
+		return err
+	}
+}
+
+func (t *Table) markDirty(k key) {
+	t.mu.Lock()
+	t.mu.dirty[k] = struct{}{}
+	t.mu.Unlock()
+}
+
+// DeleteTopic drops all offsets in a topic (R100).
+func (t *Table) DeleteTopic(topic string) error {
+	return t.drop(func(k key) bool { return k.topic == topic })
+}
+
+// DeleteGroup drops all offsets of a group (R100).
+func (t *Table) DeleteGroup(group string) error {
+	return t.drop(func(k key) bool { return k.group == group })
+}
+
+func (t *Table) drop(match func(key) bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, e := range t.mu.entries {
+		if !match(k) {
+			continue
+		}
+		e.mu.Lock()
+		e.gone = true
+		e.mu.Unlock()
+		delete(t.mu.entries, k)
+		delete(t.mu.dirty, k)
+	}
+	return nil
+}
