@@ -1,0 +1,272 @@
+// Package publish is the only way a message enters the store: it checks topic and size,
+// fills in what the server adds, and diverts what does not go to its own topic at once:
+// delayed messages to the schedule topic, spent retries to the dead-letter topic.
+//
+// Invariants: a message that is refused leaves no trace; done is called exactly once,
+// either before the call returns (refusals) or by the log's writer; where a message goes
+// is decided by pure functions (divert, Decide) and by nothing else; a group whose
+// retryMaxTimes is N sees N+1 deliveries, whichever path counts them; a property that
+// only the server may write never comes from a client.
+//
+// Neighbours: fronts, proxy/local, pop and timer publish; storage appends; topic and
+// group tables are asked, and create what the rules of automatic creation allow.
+package publish
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// Store is what publish asks of the storage engine.
+type Store interface {
+	Append(m *message.Message, done func(storage.Placed, error))
+	AppendBatch(ms []*message.Message, done func([]storage.Placed, error))
+	ReadAt(physicalOffset int64) ([]byte, error)
+}
+
+// Topics is what publish asks of the topic table.
+type Topics interface {
+	Get(name string) (*topic.Config, bool)
+	CreateForSend(name, defaultTopic string, queues, sysFlag int32) (cfg *topic.Config, created bool, err error)
+	CreateInternal(name string, queues, perm int32, order bool, sysFlag int32) (cfg *topic.Config, created bool, err error)
+}
+
+// GroupLimits is what publish needs to know of a consumer group.
+type GroupLimits struct {
+	RetryQueues   int32 // queues of its retry topic; 0 or less: send-backs are dropped
+	RetryMaxTimes int32
+}
+
+// Options is what a Publisher needs.
+type Options struct {
+	Store  Store
+	Topics Topics
+	// Group returns a group's limits, creating the group where that is allowed.
+	Group func(name string) (GroupLimits, error)
+	// Ordered reports whether the group holds queue locks, which orderly consumers do.
+	Ordered func(group string) bool
+	// Announce makes a topic that was just created known to the name servers and then
+	// calls known, from any goroutine. nil: they need not know.
+	Announce func(topic string, known func())
+	Broker   *config.Live[config.Broker]
+	MaxBody  int // bytes; 0 = 4 MiB
+	Levels   Levels
+	Events   Events
+}
+
+// Events tell what happened; each may be nil.
+type Events struct {
+	Refused      func(topic string, err error)
+	DeadLettered func(group, topic, reason string)
+}
+
+// Publisher is safe for concurrent use. It has no state of its own.
+type Publisher struct {
+	o       Options
+	cluster string
+}
+
+// New returns a publisher.
+func New(o Options) *Publisher {
+	if o.MaxBody == 0 {
+		o.MaxBody = 4 << 20
+	}
+	if o.Levels == nil {
+		o.Levels = DefaultLevels()
+	}
+	if o.Ordered == nil {
+		o.Ordered = func(string) bool { return false }
+	}
+	return &Publisher{o: o, cluster: o.Broker.Get().BrokerClusterName}
+}
+
+// Levels are the delay levels of this broker.
+func (p *Publisher) Levels() Levels { return p.o.Levels }
+
+// Request is one send of a client.
+type Request struct {
+	Message *message.Message
+	// DefaultTopic and DefaultQueues are the sender's proposal for a topic that does not
+	// exist yet; without DefaultTopic none is created.
+	DefaultTopic  string
+	DefaultQueues int32
+	UnitMode      bool
+	// MaxReconsumeTimes is the sender's own limit for retries; negative: the group's.
+	MaxReconsumeTimes int32
+	// UniqKey is set to the message's unique key, the server's where the sender named
+	// none, before the message is appended. Its capacity is reused.
+	UniqKey []byte
+}
+
+// Publish stores m in a topic that exists.
+func (p *Publisher) Publish(m *message.Message, done func(storage.Placed, error)) {
+	p.Send(&Request{Message: m, MaxReconsumeTimes: -1}, done)
+}
+
+// Send stores the message of r. The message's topic, queue, flags and properties are
+// changed on the way and mean nothing afterwards; its memory is free when Send returns.
+func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
+	m := r.Message
+	var t traits
+	if err := p.check(r, &t); err != nil {
+		p.refuse(m.Topic, err)
+		done(storage.Placed{}, err)
+		return
+	}
+	if t.created && p.o.Announce != nil {
+		done = announced(p.o.Announce, m.Topic, done)
+	}
+	scratch := scratchPool.Get().(*[]byte)
+	p.fillIn(m, &t, r, scratch)
+	divert(m, &t, p.o.Levels)
+	p.o.Store.Append(m, done)
+	scratchPool.Put(scratch)
+}
+
+// check refuses r, or settles topic, queue and traits of its message.
+func (p *Publisher) check(r *Request, t *traits) error {
+	m := r.Message
+	if err := p.checkMessage(m); err != nil {
+		return err
+	}
+	*t = readTraits(m.Properties)
+	if err := t.check(m); err != nil {
+		return err
+	}
+	cfg, created, err := p.checkTopic(r)
+	switch {
+	case err != nil:
+		return err
+	case cfg.Compacted() && t.keys == "":
+		return errNoKey
+	case names.IsRetry(m.Topic):
+		return p.spendRetry(m, t, r.MaxReconsumeTimes)
+	}
+	t.created = created
+	return nil
+}
+
+// scratchPool holds the buffers in which the properties of one send are put together.
+var scratchPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// fillIn adds what the server adds to the properties, in scratch, and takes out what a
+// client may not say.
+func (p *Publisher) fillIn(m *message.Message, t *traits, r *Request, scratch *[]byte) {
+	if t.foreign {
+		m.Properties = m.Properties.Without(message.PropertyPopCheckpoint, message.PropertySource,
+			PropertyDeadLetterReason, PropertyDeadLetterAttempts)
+	}
+	if t.uniqKey == "" {
+		t.uniqKey = message.NewUniqueID()
+		t.addKey = true
+	}
+	r.UniqKey = append(r.UniqKey[:0], t.uniqKey...)
+	if t.cluster == p.cluster && !t.addKey {
+		return
+	}
+	if t.cluster != "" && t.cluster != p.cluster {
+		m.Properties = m.Properties.Without(message.PropertyCluster)
+		t.cluster = ""
+	}
+	b := append((*scratch)[:0], m.Properties...)
+	if t.addKey {
+		b = message.AppendProperty(b, message.PropertyUniqKey, t.uniqKey)
+	}
+	if t.cluster == "" {
+		b = message.AppendProperty(b, message.PropertyCluster, p.cluster)
+	}
+	*scratch = b
+	m.Properties = message.Properties(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+// SendBatch stores the messages of one topic and queue with consecutive offsets. r.Message
+// carries topic, queue and header data; ms are the messages, of which only flag, body and
+// properties count.
+func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]storage.Placed, error)) {
+	head := r.Message
+	cfg, created, err := (*topic.Config)(nil), false, p.checkBatch(head, ms)
+	if err == nil {
+		cfg, created, err = p.checkTopic(r)
+	}
+	if err != nil {
+		p.refuse(head.Topic, err)
+		done(nil, err)
+		return
+	}
+	for _, m := range ms {
+		m.Topic, m.QueueID, m.SysFlag = head.Topic, head.QueueID, head.SysFlag
+		m.BornTimestamp, m.BornHost, m.ReconsumeTimes = head.BornTimestamp, head.BornHost, head.ReconsumeTimes
+		t := readTraits(m.Properties)
+		if cfg.Compacted() && t.keys == "" {
+			p.refuse(head.Topic, errNoKey)
+			done(nil, errNoKey)
+			return
+		}
+		var scratch []byte // lives until the append of the whole batch
+		p.fillIn(m, &t, r, &scratch)
+	}
+	if created && p.o.Announce != nil {
+		done = announced(p.o.Announce, head.Topic, done)
+	}
+	p.o.Store.AppendBatch(ms, done)
+}
+
+// store appends a message of the server's own making: a retry, a dead letter, a delayed
+// message that is due.
+func (p *Publisher) store(m *message.Message, done func(error)) {
+	t := readTraits(m.Properties)
+	divert(m, &t, p.o.Levels)
+	p.o.Store.Append(m, func(_ storage.Placed, err error) { done(err) })
+}
+
+// Restore stores a message that the server kept elsewhere until now in the topic and
+// queue it names. source names the state that it leaves (P6).
+func (p *Publisher) Restore(m *message.Message, source string, done func(error)) {
+	m.Properties = m.Properties.WithAll(message.PropertySource, source)
+	p.o.Store.Append(m, func(_ storage.Placed, err error) { done(err) })
+}
+
+func (p *Publisher) refuse(topic string, err error) {
+	if p.o.Events.Refused != nil {
+		p.o.Events.Refused(topic, err)
+	}
+}
+
+// announced returns a completion that calls done when the message is stored and the name
+// servers know its new topic, so that whoever learns of the send finds a route.
+func announced[T any](tell func(string, func()), topic string, done func(T, error)) func(T, error) {
+	var (
+		missing atomic.Int32
+		result  T
+		failure error
+	)
+	missing.Store(2)
+	arrive := func() {
+		if missing.Add(-1) == 0 {
+			done(result, failure)
+		}
+	}
+	tell(topic, arrive)
+	return func(v T, err error) {
+		result, failure = v, err
+		arrive()
+	}
+}
+
+func randomQueue(queues int32) int32 {
+	if queues <= 1 {
+		return 0
+	}
+	return rand.Int32N(queues)
+}
+
+func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }
