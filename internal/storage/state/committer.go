@@ -35,6 +35,63 @@ func (d *DB) CommitSource(s Source) {
 	d.submit(submission{source: s})
 }
 
+// CommitSourceWithin is CommitSource with time to wait for company: s is collected with
+// the next commit, or after delay if there is none. Before the committer loop runs it is
+// collected at once.
+func (d *DB) CommitSourceWithin(s Source, delay time.Duration) {
+	d.mu.Lock()
+	if _, queued := d.mu.sources[s]; queued {
+		d.mu.Unlock()
+		return
+	}
+	if !d.mu.running {
+		d.mu.Unlock()
+		d.CommitSource(s)
+		return
+	}
+	due := time.Now().Add(delay)
+	if at, waits := d.mu.lazy[s]; !waits || due.Before(at) {
+		d.mu.lazy[s] = due
+	}
+	first := len(d.mu.lazy) == 1
+	d.mu.Unlock()
+	if first {
+		d.poke()
+	}
+}
+
+// takeLazyLocked appends the lazy sources to a round that commits anyway.
+func (d *DB) takeLazyLocked(round []submission) []submission {
+	for s := range d.mu.lazy {
+		if _, queued := d.mu.sources[s]; !queued {
+			round = append(round, submission{source: s})
+		}
+	}
+	clear(d.mu.lazy)
+	return round
+}
+
+// nextLazy is how long the loop may sleep for the sake of lazy sources; negative means
+// for ever.
+func (d *DB) nextLazy() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	wait := time.Duration(-1)
+	for _, due := range d.mu.lazy {
+		if left := max(time.Until(due), 0); wait < 0 || left < wait {
+			wait = left
+		}
+	}
+	return wait
+}
+
+func (d *DB) poke() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
 func (d *DB) submit(s submission) {
 	d.mu.Lock()
 	if d.mu.closed {
@@ -50,10 +107,7 @@ func (d *DB) submit(s submission) {
 	if inline {
 		d.drain()
 	} else if first {
-		select {
-		case d.wake <- struct{}{}:
-		default:
-		}
+		d.poke()
 	}
 }
 
@@ -64,11 +118,24 @@ func (d *DB) Run(ctx context.Context) error {
 	d.mu.running = true
 	d.mu.Unlock()
 	d.drain()
+	lazy := time.NewTimer(time.Hour)
+	defer lazy.Stop()
 	for {
 		failed := d.failed.Load()
 		if failed == nil {
+			var due <-chan time.Time
+			if wait := d.nextLazy(); wait >= 0 {
+				lazy.Reset(wait)
+				due = lazy.C
+			}
 			select {
 			case <-d.wake:
+				d.drain()
+				continue
+			case <-due:
+				d.mu.Lock()
+				d.mu.queue = d.takeLazyLocked(d.mu.queue)
+				d.mu.Unlock()
 				d.drain()
 				continue
 			case <-ctx.Done():
@@ -76,6 +143,7 @@ func (d *DB) Run(ctx context.Context) error {
 		}
 		d.mu.Lock()
 		d.mu.running = false
+		d.mu.queue = d.takeLazyLocked(d.mu.queue)
 		d.mu.Unlock()
 		d.drain()
 		if failed != nil {
@@ -98,6 +166,7 @@ func (d *DB) drain() {
 		d.mu.busy = true
 		round := d.mu.queue
 		d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
+		round = d.takeLazyLocked(round)
 		for _, s := range round {
 			delete(d.mu.sources, s.source)
 		}

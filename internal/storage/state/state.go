@@ -86,7 +86,8 @@ type DB struct {
 		running bool // the loop will take what is queued
 		busy    bool // somebody commits now
 		closed  bool
-		sources map[Source]struct{} // sources that are in the queue
+		sources map[Source]struct{}  // sources that are in the queue
+		lazy    map[Source]time.Time // sources that wait for company, at most until then
 	}
 }
 
@@ -114,6 +115,7 @@ func Open(o Options) (*DB, error) {
 	w := newWALFS(o.FS, o.Sync, o.BeforeSync)
 	d := &DB{wal: w, log: o.Log, opts: o, wake: make(chan struct{}, 1)}
 	d.mu.sources = make(map[Source]struct{})
+	d.mu.lazy = make(map[Source]time.Time)
 	p, err := pebble.Open(o.Dir, pebbleOptions(w, o.Log))
 	if err != nil {
 		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, err)

@@ -186,6 +186,34 @@ func TestSourceIsCollectedLate(t *testing.T) {
 	}
 }
 
+func TestLazySourceGoesWithTheNextCommit(t *testing.T) {
+	d := open(t, vfs.NewMem(), false)
+	defer d.Close()
+	stop := run(t, d)
+	for d.nextLazy() < 0 { // until the loop runs, lazy sources are committed at once
+		d.CommitSourceWithin(&counter{}, time.Hour)
+	}
+	c := &counter{n: 1}
+	d.CommitSourceWithin(c, time.Hour)
+	if err := d.Commit(put(d, "company", "")); err != nil {
+		t.Fatal(err)
+	}
+	if c.collects != 1 || d.nextLazy() >= 0 {
+		t.Errorf("collected %d times", c.collects)
+	}
+	done := make(chan error)
+	c.waiting = append(c.waiting, func(err error) { done <- err })
+	d.CommitSourceWithin(c, time.Millisecond)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	d.CommitSourceWithin(c, time.Hour)
+	stop()
+	if c.collects != 3 {
+		t.Errorf("collected %d times after the loop ended", c.collects)
+	}
+}
+
 // TestProcessCrash holds that what was answered survives kill -9 under both policies: the
 // kernel keeps what was written, which is the clone with all unsynced data.
 func TestProcessCrash(t *testing.T) {
