@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 )
 
 // PropertySource is the internal property that names the state a message was born from
@@ -174,6 +175,8 @@ type ReadRequest struct {
 	Offset      int64
 	MaxMessages int // 32 when zero
 	MaxBytes    int // 256 KiB when zero; the first record is given whatever its size
+
+	Filter *filter.Expression // asked with each entry's tags code; nil takes everything
 }
 
 // Record is one stored record as it lies in the log.
