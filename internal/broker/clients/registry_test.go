@@ -1,0 +1,243 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/config"
+)
+
+// fakeChannel counts what its client is told.
+type fakeChannel struct {
+	mu      sync.Mutex
+	name    string
+	changed []string
+	closed  bool
+}
+
+func (c *fakeChannel) RemoteAddr() netip.AddrPort { return netip.MustParseAddrPort("10.0.0.1:1000") }
+func (c *fakeChannel) ConsumersChanged(group string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = append(c.changed, group)
+}
+func (c *fakeChannel) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+}
+func (c *fakeChannel) told() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.changed)
+}
+
+func newRegistry(t testing.TB, o Options) *Registry {
+	t.Helper()
+	o.Config = config.NewLive(config.DefaultBroker())
+	var err error
+	if o.Topics, err = topic.Open(topic.Options{Config: o.Config}); err != nil {
+		t.Fatal(err)
+	}
+	if o.Groups, err = group.Open(group.Options{Config: o.Config}); err != nil {
+		t.Fatal(err)
+	}
+	return New(o)
+}
+
+func beat(r *Registry, ch *fakeChannel, id, group string, version int64, topics ...string) Result {
+	h := Heartbeat{Client: Client{ID: id, Channel: ch}, Consumers: []Consumer{{Group: group, Type: ConsumePassively, Model: Clustering}}}
+	for _, name := range topics {
+		h.Consumers[0].Subscriptions = append(h.Consumers[0].Subscriptions, Subscription{Topic: name, Expression: "*", Version: version})
+	}
+	var result Result
+	r.Heartbeat(h, func(got Result) { result = got })
+	return result
+}
+
+func TestGroupComesAndGoes(t *testing.T) {
+	var gone, announced []string
+	r := newRegistry(t, Options{
+		Announce: func(topics []string, done func()) { announced = append(announced, topics...); done() },
+		Events:   Events{ClientGone: func(id string) { gone = append(gone, id) }},
+	})
+	a, b := &fakeChannel{name: "a"}, &fakeChannel{name: "b"}
+	beat(r, a, "a", "g", 1, "t")
+	if !slices.Equal(announced, []string{"%RETRY%g"}) {
+		t.Fatalf("announced before the answer: %v", announced)
+	}
+	if _, ok := r.o.Groups.Get("g"); !ok {
+		t.Fatal("the group was not created")
+	}
+	beat(r, b, "b", "g", 1, "t")
+	if got := r.ConsumerIDs("g"); !slices.Equal(got, []string{"a", "b"}) {
+		t.Fatal(got)
+	}
+	if a.told() != 2 || b.told() != 1 {
+		t.Fatalf("told %d and %d times", a.told(), b.told())
+	}
+	beat(r, b, "b", "g", 1, "t") // nothing new
+	if a.told() != 2 || len(announced) != 1 {
+		t.Fatalf("told %d times, announced %v", a.told(), announced)
+	}
+	beat(r, b, "b", "g", 2, "t", "u") // a new topic
+	if a.told() != 3 {
+		t.Fatalf("told %d times", a.told())
+	}
+	if got := r.GroupsOf("u"); !slices.Equal(got, []string{"g"}) {
+		t.Fatal(got)
+	}
+	r.CloseChannel(b)
+	if a.told() != 4 || r.Present("b") || !r.Present("a") {
+		t.Fatalf("told %d times", a.told())
+	}
+	beat(r, b, "b", "g", 3, "t") // was still queued when the channel closed
+	if got := r.ConsumerIDs("g"); !slices.Equal(got, []string{"a"}) {
+		t.Fatalf("a closed channel came back: %v", got)
+	}
+	r.Unregister(a, "", "g")
+	if _, ok := r.Group("g"); ok {
+		t.Fatal("a group without members is still there")
+	}
+	if !slices.Equal(gone, []string{"b", "a"}) {
+		t.Fatal(gone)
+	}
+}
+
+func TestSubscriptionsOfMembers(t *testing.T) {
+	r := newRegistry(t, Options{})
+	send := func(ch *fakeChannel, id, expr string, version int64) {
+		r.Heartbeat(Heartbeat{Client: Client{ID: id, Channel: ch}, Consumers: []Consumer{{Group: "g", Type: ConsumePop, Model: Clustering,
+			Subscriptions: []Subscription{{Topic: "t", Expression: expr, Version: version}}}}}, func(Result) {})
+	}
+	a, b := &fakeChannel{}, &fakeChannel{}
+	send(a, "a", "red", 10)
+	send(b, "b", "blue", 20)
+	if s, _ := r.Subscription("g", "t"); s.Expression != "blue" {
+		t.Fatalf("the newest subscription counts, not %s", s.Expression)
+	}
+	send(a, "a", "red", 10)
+	if s, _ := r.Subscription("g", "t"); s.Expression != "blue" {
+		t.Fatalf("an older version replaced a newer one: %s", s.Expression)
+	}
+	r.Passing("g", Subscription{Topic: "t", Expression: "green"})
+	var got []string
+	for _, s := range r.Subscriptions("g", "t") {
+		got = append(got, s.Expression)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"blue", "green", "red"}) {
+		t.Fatal(got)
+	}
+	if s, ok := r.Subscription("other", "t"); ok {
+		t.Fatal(s)
+	}
+	r.Passing("other", Subscription{Topic: "t", Expression: "x"})
+	if s, ok := r.Subscription("other", "t"); !ok || s.Expression != "x" {
+		t.Fatal("a subscription that came with a request is not known")
+	}
+}
+
+func TestSecondHeartbeatForm(t *testing.T) {
+	r := newRegistry(t, Options{})
+	ch := &fakeChannel{}
+	send := func(fingerprint int32, without bool) (needed bool) {
+		h := Heartbeat{Client: Client{ID: "a", Channel: ch}, Fingerprint: fingerprint, WithoutSubscriptions: without,
+			Consumers: []Consumer{{Group: "g", Type: ConsumePassively, Model: Clustering}}}
+		if !without {
+			h.Consumers[0].Subscriptions = []Subscription{{Topic: "t", Expression: "*", Version: 1}}
+		}
+		r.Heartbeat(h, func(res Result) { needed = res.SubscriptionsNeeded })
+		return needed
+	}
+	if !send(7, true) {
+		t.Fatal("the registry has never seen the subscriptions and does not ask for them")
+	}
+	if send(7, false) || send(7, true) {
+		t.Fatal("asks for what it has")
+	}
+	if _, ok := r.Subscription("g", "t"); !ok {
+		t.Fatal("a refresh dropped the subscriptions")
+	}
+	if !send(8, true) {
+		t.Fatal("does not notice another fingerprint")
+	}
+	if !send(0, false) {
+		t.Fatal("the first form is always answered with true")
+	}
+}
+
+func TestSilenceExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		a, b := &fakeChannel{}, &fakeChannel{}
+		beat(r, a, "a", "g", 1, "t")
+		beat(r, b, "b", "g", 1, "t")
+		r.Heartbeat(Heartbeat{Client: Client{ID: "p", Channel: b}, Producers: []string{"pg"}}, func(Result) {})
+		for range 5 {
+			time.Sleep(30 * time.Second)
+			beat(r, a, "a", "g", 1, "t")
+		}
+		synctest.Wait()
+		if got := r.ConsumerIDs("g"); !slices.Equal(got, []string{"a"}) {
+			t.Fatalf("after 150 s of b's silence: %v", got)
+		}
+		if !b.closed || a.closed || len(r.Producers("pg")) != 0 {
+			t.Fatal("the silent channel, and only that, is closed")
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestLargeGroupsCollectNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		all := make([]*fakeChannel, 2000)
+		for i := range all {
+			all[i] = &fakeChannel{}
+			beat(r, all[i], fmt.Sprint(i), "g", 1, "t")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		total := 0
+		for i, ch := range all {
+			if ch.told() == 0 {
+				t.Fatalf("client %d never heard of the others", i)
+			}
+			total += ch.told()
+		}
+		if total > 20*len(all) {
+			t.Fatalf("%d notices for %d clients", total, len(all))
+		}
+		cancel()
+		<-done
+	})
+}
+
+func BenchmarkTenThousandClients(b *testing.B) {
+	r := newRegistry(b, Options{})
+	all := make([]*fakeChannel, 10_000)
+	for i := range all {
+		all[i] = &fakeChannel{}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		n := i % len(all)
+		beat(r, all[n], "client", fmt.Sprint("g", n%100), 1, "t")
+	}
+}
