@@ -15,27 +15,27 @@ func (t *Table) CreateForSend(name, defaultTopic string, queues, sysFlag int32) 
 	if c, ok := t.Get(name); ok {
 		return c, false, nil
 	}
-	err = t.change(func() ([]string, error) {
+	err = t.change(func(c *changeSet) error {
 		var ok bool
 		if cfg, ok = t.Get(name); ok {
-			return nil, nil
+			return nil
 		}
 		template, ok := t.Get(defaultTopic)
 		if ok && defaultTopic == names.AutoCreate && !t.o.Config.Get().AutoCreateTopicEnable {
 			ok = false
 		}
 		if !ok {
-			return nil, fmt.Errorf("%w: %s", ErrNoTemplate, defaultTopic)
+			return fmt.Errorf("%w: %s", ErrNoTemplate, defaultTopic)
 		}
 		if !template.Inherits() {
-			return nil, fmt.Errorf("%w: %s has permission %d", ErrNoTemplate, defaultTopic, template.Perm)
+			return fmt.Errorf("%w: %s has permission %d", ErrNoTemplate, defaultTopic, template.Perm)
 		}
 		n := max(0, min(queues, template.WriteQueues))
 		cfg = &Config{Name: name, ReadQueues: n, WriteQueues: n, Perm: template.Perm &^ PermInherit,
 			SysFlag: sysFlag, FilterType: template.FilterType}
 		created = true
-		t.store(cfg, nil)
-		return []string{name}, nil
+		t.put(c, cfg, nil)
+		return nil
 	})
 	if err != nil {
 		return nil, false, err
@@ -51,11 +51,11 @@ func (t *Table) CreateInternal(name string, queues, perm int32, order bool, sysF
 	if c, ok := t.Get(name); ok && (c.Order || !order) {
 		return c, false, nil
 	}
-	err = t.change(func() ([]string, error) {
+	err = t.change(func(c *changeSet) error {
 		old, ok := t.Get(name)
 		if ok && (old.Order || !order) {
 			cfg = old
-			return nil, nil
+			return nil
 		}
 		if ok {
 			cfg = old.Clone()
@@ -65,8 +65,8 @@ func (t *Table) CreateInternal(name string, queues, perm int32, order bool, sysF
 				Order: order, FilterType: SingleTag}
 			created = true
 		}
-		t.store(cfg, old)
-		return []string{name}, nil
+		t.put(c, cfg, old)
+		return nil
 	})
 	return cfg, created, err
 }

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // Options is what a table needs. Only Config is required.
 type Options struct {
+	State  *state.DB // nil = memory only
 	Config *config.Live[config.Broker]
 	// LogEnd is where the log ends now: the grave of a topic deleted now, the birth of
 	// one that is created again. nil means 0.
@@ -28,16 +30,20 @@ type Events struct {
 	Changed func(names []string)
 }
 
-// Table is the set of all topics of this broker. Get is lock-free; changes are made one
-// after the other under mu.
+// Table is the set of all topics of this broker. Get is lock-free.
+//
+// changing is held for the whole of a change, its commit included, so changes happen one
+// after the other; only other changes wait for it. mu guards the few fields that readers
+// want and is never held across the commit. A change must not be made in a completion of
+// the state database: it would wait for itself.
 type Table struct {
-	o       Options
-	configs sync.Map // name → *Config
-	mu      struct {
+	o        Options
+	configs  sync.Map // name → *Config
+	changing sync.Mutex
+	mu       struct {
 		sync.Mutex
 		version Version
 		graves  map[string]int64 // deleted topic → end of the log at that moment
-		count   int
 	}
 }
 
@@ -59,13 +65,21 @@ func Open(o Options) (*Table, error) {
 	t := &Table{o: o}
 	t.mu.graves = make(map[string]int64)
 	t.mu.version = Version{Timestamp: time.Now().UnixMilli()}
-	for _, c := range systemTopics(o.Config.Get()) {
-		if _, ok := t.Get(c.Name); !ok {
-			t.configs.Store(c.Name, c)
-			t.mu.count++
-		}
+	if err := t.load(); err != nil {
+		return nil, err
 	}
-	return t, nil
+	return t, t.addSystemTopics()
+}
+
+func (t *Table) addSystemTopics() error {
+	return t.change(func(c *changeSet) error {
+		for _, cfg := range systemTopics(t.o.Config.Get()) {
+			if _, ok := t.Get(cfg.Name); !ok {
+				t.put(c, cfg, nil)
+			}
+		}
+		return nil
+	})
 }
 
 // Get returns the topic as it is now.
@@ -122,56 +136,89 @@ func (t *Table) Put(cfg *Config) error {
 	if err := checkNumbers(cfg); err != nil {
 		return err
 	}
-	return t.change(func() (changed []string, err error) {
+	return t.change(func(c *changeSet) error {
 		old, exists := t.Get(cfg.Name)
 		next := cfg.Clone()
 		var current map[string]string
 		if exists {
 			current = old.Attributes
 		}
-		next.Attributes, err = config.AlterAttributes(!exists, config.TopicAttributes, current, cfg.Attributes)
+		attributes, err := config.AlterAttributes(!exists, config.TopicAttributes, current, cfg.Attributes)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if next.Attributes["message.type"] == "MIXED" && !t.o.Config.Get().EnableMixedMessageType {
-			return nil, ErrMixed
+		if attributes["message.type"] == "MIXED" && !t.o.Config.Get().EnableMixedMessageType {
+			return ErrMixed
 		}
-		t.store(next, old)
-		return []string{cfg.Name}, nil
+		next.Attributes = attributes
+		t.put(c, next, old)
+		return nil
 	})
 }
 
-// Delete removes a topic and leaves its grave.
+// Delete removes a topic and leaves its grave. Offsets, records and retry topics are
+// removed by the use case in admin.
 func (t *Table) Delete(name string) error {
-	return t.change(func() ([]string, error) {
+	return t.change(func(c *changeSet) error {
 		if _, ok := t.Get(name); !ok {
-			return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+			return fmt.Errorf("%w: %s", ErrNotFound, name)
 		}
-		t.configs.Delete(name)
-		t.mu.count--
-		t.mu.graves[name] = t.o.LogEnd()
-		return []string{name}, nil
+		c.graves = map[string]int64{name: t.o.LogEnd()}
+		return nil
 	})
 }
 
-// change runs one change under the lock, counts it in the data version and tells about
-// it when the lock is gone.
-func (t *Table) change(f func() (changed []string, err error)) error {
-	t.mu.Lock()
-	changed, err := f()
-	if err == nil && len(changed) > 0 {
-		t.mu.version.Counter++
-		t.mu.version.Timestamp = max(time.Now().UnixMilli(), t.mu.version.Timestamp)
+// changeSet is what one change does.
+type changeSet struct {
+	put    []*Config
+	graves map[string]int64
+}
+
+// change collects one change with f, commits it, publishes it and tells about it.
+func (t *Table) change(f func(*changeSet) error) error {
+	t.changing.Lock()
+	var c changeSet
+	err := f(&c)
+	if err != nil || len(c.put)+len(c.graves) == 0 {
+		t.changing.Unlock()
+		return err
 	}
-	t.mu.Unlock()
-	if err == nil && len(changed) > 0 && t.o.Events.Changed != nil {
+	version := t.Version()
+	version.Counter++
+	version.Timestamp = max(time.Now().UnixMilli(), version.Timestamp)
+	if err := t.commit(&c, version); err != nil {
+		t.changing.Unlock()
+		return err
+	}
+	changed := t.publish(&c, version)
+	t.changing.Unlock()
+	if t.o.Events.Changed != nil {
 		t.o.Events.Changed(changed)
 	}
-	return err
+	return nil
 }
 
-// store publishes next in the place of old, which is nil for a new topic; mu is held.
-func (t *Table) store(next, old *Config) {
+// publish makes a committed change visible. A grave is dug before the topic goes, and
+// filled after the next one stands, so Birth never sees a name with neither.
+func (t *Table) publish(c *changeSet, version Version) (changed []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.version = version
+	for name, end := range c.graves {
+		t.mu.graves[name] = end
+		t.configs.Delete(name)
+		changed = append(changed, name)
+	}
+	for _, cfg := range c.put {
+		t.configs.Store(cfg.Name, cfg)
+		delete(t.mu.graves, cfg.Name)
+		changed = append(changed, cfg.Name)
+	}
+	return changed
+}
+
+// put adds next, in the place of old, to the change; old is nil for a new topic.
+func (t *Table) put(c *changeSet, next, old *Config) {
 	if next.FilterType == "" {
 		next.FilterType = SingleTag
 	}
@@ -179,13 +226,13 @@ func (t *Table) store(next, old *Config) {
 		next.Birth = old.Birth
 	} else {
 		next.Birth = 0
+		t.mu.Lock()
 		if _, dead := t.mu.graves[next.Name]; dead {
 			next.Birth = t.o.LogEnd()
-			delete(t.mu.graves, next.Name)
 		}
-		t.mu.count++
+		t.mu.Unlock()
 	}
-	t.configs.Store(next.Name, next)
+	c.put = append(c.put, next)
 }
 
 // maxQueues is far above what a broker can use and keeps a hostile number from becoming
