@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // Options is what a table needs. Only Config is required.
 type Options struct {
+	State  *state.DB // nil = memory only
 	Config *config.Live[config.Broker]
 	Events Events
 	Log    *slog.Logger
@@ -26,12 +28,17 @@ type Events struct {
 	Changed func(names []string)
 }
 
-// Table is the set of all subscription groups of this broker. Get is lock-free; changes
-// are made one after the other under mu.
+// Table is the set of all subscription groups of this broker. Get is lock-free.
+//
+// changing is held for the whole of a change, its commit included, so changes happen one
+// after the other; only other changes wait for it. mu guards the few fields that readers
+// want and is never held across the commit. A change must not be made in a completion of
+// the state database: it would wait for itself.
 type Table struct {
-	o       Options
-	configs sync.Map // name → *Config
-	mu      struct {
+	o        Options
+	configs  sync.Map // name → *Config
+	changing sync.Mutex
+	mu       struct {
 		sync.Mutex
 		version   Version
 		forbidden map[string]map[string]int32 // group → topic → bits
@@ -50,13 +57,30 @@ func Open(o Options) (*Table, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	events := o.Events
+	o.Events = Events{} // nobody is told of what was there from the start
 	t := &Table{o: o}
 	t.mu.version = Version{Timestamp: time.Now().UnixMilli()}
 	t.mu.forbidden = make(map[string]map[string]int32)
-	for _, name := range names.SystemGroups() {
-		t.configs.LoadOrStore(name, New(name))
+	if err := t.load(); err != nil {
+		return nil, err
 	}
+	if err := t.addSystemGroups(); err != nil {
+		return nil, err
+	}
+	t.o.Events = events
 	return t, nil
+}
+
+func (t *Table) addSystemGroups() error {
+	return t.change(func(c *changeSet) error {
+		for _, name := range names.SystemGroups() {
+			if _, ok := t.Get(name); !ok {
+				c.put = append(c.put, New(name))
+			}
+		}
+		return nil
+	})
 }
 
 // Get returns the group as it is now.
@@ -83,14 +107,13 @@ func (t *Table) GetOrCreate(name string) (*Config, error) {
 		return nil, fmt.Errorf("%w: %w", ErrIllegalName, err)
 	}
 	var cfg *Config
-	err := t.change(func() ([]string, error) {
+	err := t.change(func(c *changeSet) error {
 		var ok bool
-		if cfg, ok = t.Get(name); ok {
-			return nil, nil
+		if cfg, ok = t.Get(name); !ok {
+			cfg = New(name)
+			c.put = append(c.put, cfg)
 		}
-		cfg = New(name)
-		t.configs.Store(name, cfg)
-		return []string{name}, nil
+		return nil
 	})
 	return cfg, err
 }
@@ -104,31 +127,50 @@ func (t *Table) Put(cfg *Config) error {
 	if err := check(cfg); err != nil {
 		return err
 	}
-	return t.change(func() (changed []string, err error) {
+	return t.change(func(c *changeSet) error {
 		old, exists := t.Get(cfg.Name)
 		var current map[string]string
 		if exists {
 			current = old.Attributes
 		}
-		next := cfg.Clone()
-		next.Attributes, err = config.AlterAttributes(!exists, config.GroupAttributes, current, cfg.Attributes)
+		attributes, err := config.AlterAttributes(!exists, config.GroupAttributes, current, cfg.Attributes)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		t.configs.Store(next.Name, next)
-		return []string{next.Name}, nil
+		next := cfg.Clone()
+		next.Attributes = attributes
+		c.put = append(c.put, next)
+		return nil
 	})
 }
 
-// Delete removes a group. Its offsets and retry topic are removed by the use case in
-// admin.
+// Delete removes a group and what it is forbidden. Its offsets and retry topic are
+// removed by the use case in admin.
 func (t *Table) Delete(name string) error {
-	return t.change(func() ([]string, error) {
-		if _, ok := t.configs.LoadAndDelete(name); !ok {
-			return nil, fmt.Errorf("%w: %s", ErrNotFound, name)
+	return t.change(func(c *changeSet) error {
+		if _, ok := t.Get(name); !ok {
+			return fmt.Errorf("%w: %s", ErrNotFound, name)
 		}
-		delete(t.mu.forbidden, name)
-		return []string{name}, nil
+		c.gone = append(c.gone, name)
+		return nil
+	})
+}
+
+// Forbidden returns the bits that a group is forbidden in a topic: bit 0 is reading.
+func (t *Table) Forbidden(group, topic string) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.forbidden[group][topic]
+}
+
+// Forbid sets what a group is forbidden in a topic; 0 forbids nothing.
+func (t *Table) Forbid(group, topic string, bits int32) error {
+	return t.change(func(c *changeSet) error {
+		if _, ok := t.Get(group); !ok {
+			return fmt.Errorf("%w: %s", ErrNotFound, group)
+		}
+		c.forbid = &forbid{group, topic, bits}
+		return nil
 	})
 }
 
@@ -150,18 +192,78 @@ func (t *Table) Version() Version {
 	return t.mu.version
 }
 
-func (t *Table) change(f func() (changed []string, err error)) error {
-	t.mu.Lock()
-	changed, err := f()
-	if err == nil && len(changed) > 0 {
-		t.mu.version.Counter++
-		t.mu.version.Timestamp = max(time.Now().UnixMilli(), t.mu.version.Timestamp)
+// changeSet is what one change does.
+type changeSet struct {
+	put    []*Config
+	gone   []string
+	forbid *forbid
+}
+
+type forbid struct {
+	group, topic string
+	bits         int32
+}
+
+// change collects one change with f, commits it, publishes it and tells about it.
+func (t *Table) change(f func(*changeSet) error) error {
+	t.changing.Lock()
+	var c changeSet
+	err := f(&c)
+	if err != nil || len(c.put)+len(c.gone) == 0 && c.forbid == nil {
+		t.changing.Unlock()
+		return err
 	}
-	t.mu.Unlock()
-	if err == nil && len(changed) > 0 && t.o.Events.Changed != nil {
+	version := t.Version()
+	version.Counter++
+	version.Timestamp = max(time.Now().UnixMilli(), version.Timestamp)
+	if err := t.commit(&c, version); err != nil {
+		t.changing.Unlock()
+		return err
+	}
+	changed := t.publish(&c, version)
+	t.changing.Unlock()
+	if t.o.Events.Changed != nil {
 		t.o.Events.Changed(changed)
 	}
-	return err
+	return nil
+}
+
+// publish makes a committed change visible.
+func (t *Table) publish(c *changeSet, version Version) (changed []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.version = version
+	for _, name := range c.gone {
+		t.configs.Delete(name)
+		delete(t.mu.forbidden, name)
+		changed = append(changed, name)
+	}
+	for _, cfg := range c.put {
+		t.configs.Store(cfg.Name, cfg)
+		changed = append(changed, cfg.Name)
+	}
+	if f := c.forbid; f != nil {
+		t.setForbidden(f.group, f.topic, f.bits)
+		changed = append(changed, f.group)
+	}
+	return changed
+}
+
+// setForbidden changes the map; mu is held.
+func (t *Table) setForbidden(group, topic string, bits int32) {
+	topics := t.mu.forbidden[group]
+	if bits == 0 {
+		delete(topics, topic)
+		if len(topics) == 0 {
+			delete(t.mu.forbidden, group)
+		}
+		return
+	}
+	if topics == nil {
+		topics = make(map[string]int32)
+		t.mu.forbidden[group] = topics
+	}
+	topics[topic] = bits
 }
 
 // maxSteps and maxQueues keep a hostile configuration from costing memory.

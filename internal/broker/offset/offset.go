@@ -15,10 +15,13 @@ package offset
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
 // ErrResetPending is the answer to a commit that comes while a reset waits for the
@@ -27,6 +30,7 @@ var ErrResetPending = errors.New("offset has been reset and the consumer has not
 
 // Options is what a table needs; all of it may be zero.
 type Options struct {
+	State      *state.DB     // nil = memory only
 	FlushEvery time.Duration // 0 = 5 s
 	Events     Events
 	Log        *slog.Logger
@@ -52,7 +56,8 @@ type entry struct {
 	gone    bool // deleted: a late commit must not revive it
 }
 
-// Table is the offsets of all groups. Locks are taken in the order Table.mu, entry.mu.
+// Table is the offsets of all groups. Locks are taken in the order
+// flushing, ordering, Table.mu, entry.mu; only flushing is held across a commit.
 type Table struct {
 	o  Options
 	mu struct {
@@ -60,7 +65,10 @@ type Table struct {
 		entries map[key]*entry
 		dirty   map[key]struct{}
 	}
-	wake chan struct{}
+	flushing sync.Mutex
+	// ordering is held from reading offsets into a batch until the batch is queued, so
+	// that an older offset is never queued behind a newer one.
+	ordering sync.Mutex
 }
 
 // Open returns the table with what was stored.
@@ -71,9 +79,12 @@ func Open(o Options) (*Table, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Table{o: o, wake: make(chan struct{}, 1)}
+	t := &Table{o: o}
 	t.mu.entries = make(map[key]*entry)
 	t.mu.dirty = make(map[key]struct{})
+	if err := t.load(); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -345,18 +356,48 @@ func (t *Table) DeleteGroup(group string) error {
 	return t.drop(func(k key) bool { return k.group == group })
 }
 
+// Delete drops the offsets of a group in one topic.
+func (t *Table) Delete(group, topic string) error {
+	return t.drop(func(k key) bool { return k.topic == topic && k.group == group })
+}
+
 func (t *Table) drop(match func(key) bool) error {
+	t.flushing.Lock() // a flush in progress may hold what is deleted here
+	defer t.flushing.Unlock()
+	var b *state.Batch
+	if t.o.State != nil {
+		b = t.o.State.NewBatch()
+	}
+	any := false
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for k, e := range t.mu.entries {
 		if !match(k) {
 			continue
 		}
+		any = true
 		e.mu.Lock()
 		e.gone = true
 		e.mu.Unlock()
+		if b != nil {
+			b.DeletePrefix(state.Offsets, storeKey(k, 0)[:len(k.group)+len(k.topic)+2])
+		}
 		delete(t.mu.entries, k)
 		delete(t.mu.dirty, k)
+	}
+	t.mu.Unlock()
+	if !any {
+		if b != nil {
+			b.Discard()
+		}
+		return nil
+	}
+	if b != nil {
+		if err := t.o.State.Commit(b); err != nil {
+			return fmt.Errorf("delete consumer offsets: %w", err)
+		}
+	}
+	if t.o.Events.Changed != nil {
+		t.o.Events.Changed()
 	}
 	return nil
 }

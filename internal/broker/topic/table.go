@@ -62,13 +62,19 @@ func Open(o Options) (*Table, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	events := o.Events
+	o.Events = Events{} // nobody is told of what was there from the start
 	t := &Table{o: o}
 	t.mu.graves = make(map[string]int64)
 	t.mu.version = Version{Timestamp: time.Now().UnixMilli()}
 	if err := t.load(); err != nil {
 		return nil, err
 	}
-	return t, t.addSystemTopics()
+	if err := t.addSystemTopics(); err != nil {
+		return nil, err
+	}
+	t.o.Events = events
+	return t, nil
 }
 
 func (t *Table) addSystemTopics() error {
@@ -120,6 +126,9 @@ func (t *Table) Birth(name string) int64 {
 	defer t.mu.Unlock()
 	if _, dead := t.mu.graves[name]; dead {
 		return math.MaxInt64
+	}
+	if c, ok := t.Get(name); ok { // created since the first look
+		return c.Birth
 	}
 	return 0
 }
