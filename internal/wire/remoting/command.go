@@ -138,3 +138,29 @@ func (p Pairs) Get(name string) string {
 	}
 	return ""
 }
+
+// Clone returns a copy of c that aliases nothing.
+func (c *Command) Clone() *Command {
+	n := len(c.Body)
+	for _, f := range c.Ext.list {
+		n += len(f.name) + len(f.value)
+	}
+	k := &Command{Code: c.Code, Language: c.Language, Version: c.Version, Opaque: c.Opaque, Flag: c.Flag,
+		Remark: c.Remark, Encoding: c.Encoding}
+	own := make([]byte, 0, n)
+	keep := func(b []byte) []byte {
+		at := len(own)
+		own = append(own, b...)
+		return own[at:len(own):len(own)]
+	}
+	if len(c.Ext.list) > 0 {
+		k.Ext.list = make([]field, len(c.Ext.list))
+		for i, f := range c.Ext.list {
+			k.Ext.list[i] = field{keep(f.name), keep(f.value)}
+		}
+	}
+	if len(c.Body) > 0 {
+		k.Body = keep(c.Body)
+	}
+	return k
+}

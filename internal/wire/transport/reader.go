@@ -1,0 +1,205 @@
+package transport
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// readBuffer holds what was read and not yet handled: b[r:w]. It starts small, because
+// most connections are idle most of the time, and grows when reads fill it or a frame
+// needs it: as the bytes come, not as a length field claims.
+type readBuffer struct {
+	b    []byte
+	r, w int
+	lazy int // reads in a row that needed less than a quarter
+}
+
+const (
+	firstRead = 2 << 10
+	fullRead  = 64 << 10
+)
+
+// room makes space for the next read, need being the length of the frame that is
+// incomplete, 0 if unknown.
+func (f *readBuffer) room(need int) []byte {
+	if f.r == f.w {
+		f.r, f.w = 0, 0
+	}
+	switch {
+	case f.b == nil:
+		f.b = make([]byte, firstRead)
+	case f.w == 0 && len(f.b) > fullRead && f.lazy > 16:
+		f.b, f.lazy = make([]byte, fullRead), 0
+	case f.w < len(f.b) && need <= len(f.b)-f.r:
+		// the frame fits where it is
+	case f.r > 0 && need <= len(f.b):
+		f.w = copy(f.b, f.b[f.r:f.w])
+		f.r = 0
+	default:
+		f.resize(min(2*len(f.b), max(need, fullRead)))
+	}
+	return f.b[f.w:]
+}
+
+func (f *readBuffer) resize(size int) {
+	b := make([]byte, max(size, f.w-f.r+1))
+	f.w = copy(b, f.b[f.r:f.w])
+	f.b, f.r = b, 0
+}
+
+// filled notes a read of n bytes and lets the buffer follow what is usual.
+func (f *readBuffer) filled(n int) {
+	full := f.w+n == len(f.b)
+	f.w += n
+	if full && len(f.b) < fullRead {
+		f.resize(2 * len(f.b))
+	}
+	if n < len(f.b)/4 {
+		f.lazy++
+	} else {
+		f.lazy = 0
+	}
+}
+
+// readLoop reads and handles frames until the connection ends, and says why it ended.
+func (c *Conn) readLoop() error {
+	c.request.Conn = c
+	c.request.UseNames(&c.names)
+	need := 0
+	for {
+		n, err := c.nc.Read(c.buf.room(need))
+		if n > 0 {
+			c.buf.filled(n)
+			c.lastActive.Store(time.Now().UnixNano())
+			var frameErr error
+			if need, frameErr = c.frames(); frameErr != nil {
+				return frameErr
+			}
+		}
+		if err != nil {
+			if err == io.EOF && c.buf.r < c.buf.w {
+				return fmt.Errorf("%w: it ended within a frame", remoting.ErrFrame)
+			}
+			return err
+		}
+	}
+}
+
+// frames handles all whole frames in the buffer, with answers gathering meanwhile, and
+// returns the length of the one that is not whole yet.
+func (c *Conn) frames() (need int, err error) {
+	corked := false
+	for {
+		have := c.buf.w - c.buf.r
+		if have < remoting.LengthSize {
+			need = remoting.LengthSize
+			break
+		}
+		size, err := remoting.FrameSize(c.buf.b[c.buf.r:])
+		if err != nil {
+			return 0, err
+		}
+		need = remoting.LengthSize + size
+		if have < need {
+			break
+		}
+		if !corked {
+			corked = true
+			if err := c.cork(); err != nil {
+				return 0, err
+			}
+		}
+		frame := c.buf.b[c.buf.r+remoting.LengthSize : c.buf.r+need]
+		c.buf.r += need
+		if err := c.frame(frame); err != nil {
+			return 0, err
+		}
+	}
+	if corked {
+		c.uncork()
+	}
+	return need, nil
+}
+
+// cork lets answers gather. If too much is unsent it waits first: a peer that does not
+// read is not read.
+func (c *Conn) cork() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.mu.unsent > c.owner.limits.UnsentPause && c.mu.closed == nil {
+		c.mu.paused = true
+		c.resume.Wait()
+	}
+	c.mu.paused = false
+	c.mu.corked = true
+	return c.mu.closed
+}
+
+// inlineWrite is how much the reader writes itself: what a socket takes at once.
+const inlineWrite = 64 << 10
+
+// uncork writes what has gathered: itself when it is little, else by a writer. A client
+// never writes on its reader: if both ends did, each could wait for the other to read.
+func (c *Conn) uncork() {
+	c.mu.Lock()
+	c.mu.corked = false
+	if c.mu.unsent == 0 || c.mu.writing || c.mu.closed != nil {
+		drained := c.drainedLocked()
+		c.mu.Unlock()
+		if drained {
+			c.closeWith(ErrShutdown)
+		}
+		return
+	}
+	c.mu.writing = true
+	inline := c.owner.server && c.mu.unsent <= inlineWrite
+	c.mu.Unlock()
+	if !inline || c.writeOnce() {
+		go c.drain()
+	}
+}
+
+// frame handles one frame. A panic of the handler ends this connection, not the process:
+// what it was in the middle of is not known, so nothing more is read from this peer.
+func (c *Conn) frame(frame []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.owner.log.Error("handler panicked", "code", c.request.Code, "remote", c.remote, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("handler panicked: %v", p)
+		}
+	}()
+	r := &c.request
+	if err := r.Parse(frame); err != nil {
+		return err
+	}
+	if r.IsResponse() {
+		c.answer(&r.Command)
+		return nil
+	}
+	if !r.IsOneway() {
+		c.mu.Lock()
+		c.mu.received++
+		draining := c.mu.draining
+		c.mu.Unlock()
+		if draining {
+			c.goAway()
+			return nil
+		}
+	}
+	c.owner.handler(r)
+	return nil
+}
+
+// goAway refuses a request that came after shutdown began, with the code that makes its
+// client go elsewhere: newer Java clients know GO_AWAY, the others retry on 14.
+func (c *Conn) goAway() {
+	code := remoting.ResServiceNotAvailable
+	if c.request.Language == remoting.LanguageJava && c.request.Version > remoting.Version5_3_1 {
+		code = remoting.ResGoAway
+	}
+	c.request.Responder().Reply(code, "the server is shutting down", nil, nil)
+}
