@@ -54,9 +54,9 @@ type Options struct {
 	Group func(name string) (GroupLimits, error)
 	// Ordered reports whether the group holds queue locks, which orderly consumers do.
 	Ordered func(group string) bool
-	// Announce makes a topic that was just created known to the name servers and then
+	// Announce makes topics that were just created known to the name servers and then
 	// calls known, from any goroutine. nil: they need not know.
-	Announce func(topic string, known func())
+	Announce func(topics []string, known func())
 	Broker   *config.Live[config.Broker]
 	MaxBody  int // bytes; 0 = 4 MiB
 	Levels   Levels
@@ -243,7 +243,7 @@ func (p *Publisher) refuse(topic string, err error) {
 
 // announced returns a completion that calls done when the message is stored and the name
 // servers know its new topic, so that whoever learns of the send finds a route.
-func announced[T any](tell func(string, func()), topic string, done func(T, error)) func(T, error) {
+func announced[T any](tell func([]string, func()), topic string, done func(T, error)) func(T, error) {
 	var (
 		missing atomic.Int32
 		result  T
@@ -255,7 +255,7 @@ func announced[T any](tell func(string, func()), topic string, done func(T, erro
 			done(result, failure)
 		}
 	}
-	tell(topic, arrive)
+	tell([]string{topic}, arrive)
 	return func(v T, err error) {
 		result, failure = v, err
 		arrive()

@@ -413,7 +413,7 @@ func TestRetry(t *testing.T) {
 func TestAnnounced(t *testing.T) {
 	f := newFixture(t)
 	var known func()
-	f.o.Announce = func(topic string, then func()) { known = then }
+	f.o.Announce = func(topics []string, then func()) { known = then }
 	answered := false
 	r := &Request{DefaultTopic: names.AutoCreate, DefaultQueues: 4, Message: &message.Message{Topic: "New", Body: []byte("x"), BornHost: host, StoreHost: host}}
 	f.Send(r, func(storage.Placed, error) { answered = true })
