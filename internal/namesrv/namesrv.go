@@ -1,0 +1,144 @@
+// Package namesrv is the name server: which brokers are there, which topics they serve
+// with how many queues, and small configuration values that clients share.
+//
+// Invariants: a broker is named by cluster and address, a registration by a number that
+// grows; whatever removes a registration (silence, a closed connection, a farewell)
+// removes the one that it was decided for and no later one. A broker name without a
+// living address has no topics. Routes hold no references into the table.
+//
+// Neighbours: front/namesrvrpc translates the protocol; a broker of the same process
+// registers itself through Register as Self and is told to each asker under the address
+// at which that asker reached this process; node runs Run.
+package namesrv
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Sentinels of the table; details are wrapped around them.
+var (
+	ErrNotFound      = errors.New("not found")
+	ErrNotRegistered = errors.New("broker has not registered all of its topics yet")
+	ErrIllegal       = errors.New("illegal registration")
+)
+
+// PermWrite and PermRead are bits of a queue's permission.
+const (
+	PermWrite int32 = 2
+	PermRead  int32 = 4
+)
+
+// Bits of a topic's system flag.
+const (
+	sysFlagUnit    int32 = 1
+	sysFlagUnitSub int32 = 2
+)
+
+// MasterID is the broker id of a master.
+const MasterID int64 = 0
+
+// Version tells apart two states of a broker's topics; Apache calls it data version.
+type Version struct {
+	State, Timestamp, Counter int64
+}
+
+// Address is where a broker is reached: HOST:PORT, or a port of this process whose host
+// depends on who asks.
+type Address string
+
+const selfPrefix = "self:"
+
+// Self is the address of a broker in this process that listens on port.
+func Self(port uint16) Address { return Address(selfPrefix + strconv.Itoa(int(port))) }
+
+// At is the address for somebody who reached this process at local.
+func (a Address) At(local netip.Addr) string {
+	port, self := cutSelf(a)
+	if !self {
+		return string(a)
+	}
+	local = local.Unmap().WithZone("")
+	if !local.IsValid() || local.IsUnspecified() {
+		local = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.AddrPortFrom(local, port).String()
+}
+
+func cutSelf(a Address) (port uint16, ok bool) {
+	if len(a) <= len(selfPrefix) || a[:len(selfPrefix)] != selfPrefix {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(a[len(selfPrefix):]), 10, 16)
+	return uint16(n), err == nil
+}
+
+// Topic is what a broker says about one of its topics.
+type Topic struct {
+	Name                    string
+	ReadQueues, WriteQueues int32
+	Perm, SysFlag           int32
+	Order                   bool
+}
+
+// Queues is a topic's queues on one broker, as a route shows them.
+type Queues struct {
+	Broker                  string
+	ReadQueues, WriteQueues int32
+	Perm, SysFlag           int32
+}
+
+// Broker is one broker name with the addresses of its members by broker id.
+type Broker struct {
+	Cluster, Name string
+	Addresses     map[int64]Address
+	ActingMaster  bool
+	Zone          string
+}
+
+func (b *Broker) clone() Broker {
+	c := *b
+	c.Addresses = maps.Clone(b.Addresses)
+	return c
+}
+
+// Route is where a topic is served; brokers and queues are sorted by broker name.
+type Route struct {
+	Brokers   []Broker
+	Queues    []Queues
+	OrderConf string
+}
+
+// Registration is what a broker says about itself.
+type Registration struct {
+	Cluster, Broker string
+	ID              int64
+	Address         Address
+	HAAddress       string
+	Zone            string
+	Timeout         time.Duration // how long it may be silent; 0 = the default
+	ActingMaster    bool          // a slave may be shown in the master's place
+	OldBroker       bool          // does not know acting masters: a slave's topics do not count
+	Version         Version
+	Topics          []Topic
+	// Whole says that what is not in Topics is gone. Apache's brokers may send their
+	// topics in pieces and cannot say so.
+	Whole bool
+	// Conn is the connection that the broker registered on, any comparable value; when
+	// it closes the registration is gone. nil for a broker of this process.
+	Conn any
+}
+
+// Registered is what a broker is told about its master.
+type Registered struct {
+	MasterAddress, MasterHAAddress string
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}
