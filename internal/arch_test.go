@@ -60,6 +60,7 @@ var ranks = map[string]int{
 	"internal/auth":            6,
 
 	"internal/storage": 5,
+	"internal/bench":   5,
 	"client":           5,
 
 	"internal/storage/commitlog":    4,

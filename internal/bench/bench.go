@@ -1,0 +1,102 @@
+// Package bench puts load on a server and counts what comes back. It speaks the protocols
+// of RocketMQ itself, so it measures any compatible server by its address, Apache's as well
+// as Bolide's.
+//
+// Four workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
+// read queue by queue), pop (a backlog, received and acknowledged), latency (published at a
+// fixed rate and received by waiting consumers). Every message carries its run, its number
+// and the time it was sent; what is lost or comes twice is counted and named.
+//
+// Invariants: the generator is lean, so that it does not measure itself: over Remoting one
+// goroutine per connection reads answers, writes the requests that follow from them and
+// flushes them with one write. Messages carry UNIQ_KEY as those of official clients do, so
+// the server indexes them. A Result is complete only if every message sent was seen.
+//
+// Neighbours: wire/remoting and wire/message give the frames, the published stubs the gRPC
+// messages; cli gives options and prints results; nothing of the server is imported.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Protocol is the protocol that the load uses.
+type Protocol string
+
+// The two protocols.
+const (
+	Remoting Protocol = "remoting"
+	GRPC     Protocol = "grpc"
+)
+
+// Options says where the load goes and how much it is.
+type Options struct {
+	Protocol Protocol
+	Namesrv  string // HOST:PORT of a name server; makes the topic, finds brokers
+	Endpoint string // HOST:PORT of the gRPC endpoint, with protocol grpc
+	TLS      bool   // gRPC under TLS, any certificate
+
+	Topic  string // made by the run when empty
+	Queues int    // of a topic made by the run
+	Size   int    // bytes of a body
+
+	Connections int
+	InFlight    int // requests in flight per connection
+	Count       int // messages; for latency, rate × duration
+	Batch       int // messages per pull or receive, at most
+	AckBatch    bool
+
+	Rate     int           // messages a second, for latency
+	Duration time.Duration // of a latency run, or the limit of a send run
+
+	Warmup int // messages before the measured ones
+
+	// Begin and End are called around the measured part, for looking at the server's processes.
+	Begin, End func()
+	// Progress is called now and then with the number of messages done.
+	Progress func(done, total int64)
+}
+
+// Run is one workload: prepared, measured, checked.
+type Run func(ctx context.Context, o Options) (Result, error)
+
+// Workloads are the workloads by name.
+var Workloads = map[string]Run{
+	"send":    runSend,
+	"pull":    runPull,
+	"pop":     runPop,
+	"latency": runLatency,
+}
+
+var errNeedsNamesrv = errors.New("--namesrv is needed to make the topic and to find the brokers")
+
+// check refuses options that cannot work and fills in what is open.
+func (o *Options) check() error {
+	switch {
+	case o.Protocol != Remoting && o.Protocol != GRPC:
+		return fmt.Errorf("--protocol %q is neither remoting nor grpc", o.Protocol)
+	case o.Namesrv == "":
+		return errNeedsNamesrv
+	case o.Protocol == GRPC && o.Endpoint == "":
+		return errors.New("--grpc is needed with --protocol grpc")
+	case o.Size < minBody:
+		return fmt.Errorf("--size %d: a body holds at least %d bytes", o.Size, minBody)
+	case o.Connections < 1 || o.InFlight < 1 || o.Count < 1 || o.Queues < 1:
+		return errors.New("--connections, --in-flight, --count and --queues are at least 1")
+	case o.Batch < 1 || o.Batch > 32:
+		return fmt.Errorf("--batch %d is not between 1 and 32", o.Batch)
+	}
+	if o.Begin == nil {
+		o.Begin = func() {}
+	}
+	if o.End == nil {
+		o.End = func() {}
+	}
+	if o.Progress == nil {
+		o.Progress = func(int64, int64) {}
+	}
+	return nil
+}

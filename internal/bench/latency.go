@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// runLatency publishes at a fixed rate and measures the time from just before a message is
+// sent until a waiting consumer has it.
+func runLatency(ctx context.Context, o Options) (Result, error) {
+	o.Count = max(1, int(float64(o.Rate)*o.Duration.Seconds()))
+	if err := o.check(); err != nil {
+		return Result{}, err
+	}
+	t, err := o.prepare(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	l := newLedger(o.Count)
+	var arrivals histograms
+	consume, publish, err := latencySides(ctx, l, t, o, &arrivals)
+	if err != nil {
+		return Result{}, err
+	}
+	consumers := newLoops()
+	consumers.start(func() error { return consume(ctx) })
+	// Consumers are given time to start their first wait.
+	select {
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	case <-time.After(time.Second):
+	}
+	watch := o.watch(l, l.handled.Load)
+	began := time.Now()
+	o.Begin()
+	sendErr := publish(ctx)
+	err = consumers.wait()
+	took := time.Since(began)
+	o.End()
+	watch()
+	if sendErr != nil {
+		return Result{}, sendErr
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return l.result("latency", o, took, "publish to receive", &arrivals), nil
+}
+
+// latencySides are the consuming and the publishing half of a latency run.
+func latencySides(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (consume, publish func(context.Context) error, err error) {
+	if o.Protocol == GRPC {
+		return latencyGRPC(ctx, l, t, o, arrivals)
+	}
+	return latencyRemoting(ctx, l, t, o, arrivals)
+}
+
+// pace calls do for every number of the ledger when it is due, and never skips one.
+func (l *ledger) pace(ctx context.Context, rate int, do func(number int64) error) error {
+	began := time.Now()
+	for number := int64(0); number < l.total; number++ {
+		due := began.Add(time.Duration(number) * time.Second / time.Duration(rate))
+		if wait := time.Until(due); wait > 0 {
+			time.Sleep(wait)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := do(number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrival returns the function that files an arrival in a histogram of its own.
+func arrival(g *hdrhistogram.Histogram) func(sent time.Time) {
+	return func(sent time.Time) { record(g, time.Since(sent)) }
+}

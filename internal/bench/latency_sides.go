@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// latencyRemoting: one publishing connection that writes when a message is due, and waiting
+// pulls on every queue.
+func latencyRemoting(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (consume, publish func(context.Context) error, err error) {
+	pullers := make([]*puller, min(o.Connections, t.queues))
+	var unused histograms
+	for i := range pullers {
+		c, err := dial(ctx, t.broker)
+		if err != nil {
+			return nil, nil, err
+		}
+		pullers[i] = newPuller(c, l, t, o, "bench-pullers", unused.one())
+		pullers[i].each = arrival(arrivals.one())
+	}
+	for queue := range t.queues {
+		pullers[queue%len(pullers)].queues[int32(queue)] = &queueRead{}
+	}
+	consume = func(ctx context.Context) error {
+		all, watching := newLoops(), newLoops()
+		given, stop := make(chan struct{}), make(chan struct{})
+		watching.start(func() error {
+			defer close(stop)
+			return l.await(ctx, given, 10*time.Second)
+		})
+		for _, p := range pullers {
+			all.start(func() error {
+				defer p.conn.net.Close()
+				return p.run(ctx, stop)
+			})
+		}
+		err := all.wait()
+		close(given)
+		watching.wait()
+		return err
+	}
+	publish = func(ctx context.Context) error { return publishRemoting(ctx, l, t, o) }
+	return consume, publish, nil
+}
+
+// publishRemoting writes each message when it is due; answers are read beside it. A refused
+// message is lost to the run: at a rate that the server can hold there is none.
+func publishRemoting(ctx context.Context, l *ledger, t target, o Options) error {
+	c, err := dial(ctx, t.broker)
+	if err != nil {
+		return err
+	}
+	defer c.net.Close()
+	var unused histograms
+	o.InFlight = o.Count // every message has a slot of its own
+	s := newSender(c, l, t, o, newUniqueKeys(), unused.one())
+	reader := &conn{net: c.net, in: c.in}
+	answers := newLoops()
+	answers.start(func() error {
+		left := l.total
+		return reader.loop(ctx, nil, func(a *remoting.Command) (bool, error) {
+			if a.Code != remoting.ResSuccess {
+				return true, refusal(a, "a send")
+			}
+			l.stored.Add(1)
+			left--
+			return left == 0, nil
+		})
+	})
+	err = l.pace(ctx, o.Rate, func(number int64) error {
+		s.slots[number].number = number
+		s.send(int32(number))
+		return c.flush()
+	})
+	if err != nil {
+		c.net.Close()
+		answers.wait()
+		return err
+	}
+	return answers.wait()
+}
+
+// latencyGRPC: calls of their own for publishing, and a few waiting receives.
+func latencyGRPC(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (consume, publish func(context.Context) error, err error) {
+	group, err := t.createGroup(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.InFlight, o.AckBatch = 4, true
+	all, err := receivers(ctx, l, t, o, group)
+	if err != nil {
+		closeAll(all)
+		return nil, nil, err
+	}
+	for _, r := range all {
+		r.each = arrival(arrivals.one())
+	}
+	consume = func(ctx context.Context) error {
+		var unused histograms
+		return receiveAll(ctx, l, all, &unused)
+	}
+	publish = func(ctx context.Context) error { return publishGRPC(ctx, l, t, o) }
+	return consume, publish, nil
+}
+
+func publishGRPC(ctx context.Context, l *ledger, t target, o Options) error {
+	c, err := dialGRPC(ctx, o, t.topic)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if err := c.announceProducer(o); err != nil {
+		return err
+	}
+	var unused histograms
+	keys := newUniqueKeys()
+	// A few senders take the due messages in turn, so that one slow answer delays no other.
+	due := make(chan int64, 64)
+	senders := newLoops()
+	for range 32 {
+		s := newGRPCSender(c, l, t, o, keys, unused.one())
+		senders.start(func() error {
+			for number := range due {
+				if err := s.send(number); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err = l.pace(ctx, o.Rate, func(number int64) error {
+		select {
+		case due <- number:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	close(due)
+	if failed := senders.wait(); failed != nil {
+		return failed
+	}
+	return err
+}

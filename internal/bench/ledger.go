@@ -1,0 +1,108 @@
+package bench
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A body begins with the run's number, the message's number and the time it was sent, in
+// nanoseconds of this process's monotonic clock; the rest is filler.
+const minBody = 24
+
+// ledger counts every message of a run.
+type ledger struct {
+	run   uint64
+	total int64
+	epoch time.Time
+	seen  []uint64 // one bit per message
+
+	next      atomic.Int64 // next number to send
+	stored    atomic.Int64 // sends that were answered with success
+	refused   atomic.Int64 // sends that were refused and repeated
+	unique    atomic.Int64
+	duplicate atomic.Int64
+	foreign   atomic.Int64 // messages of no number of this run
+	handled   atomic.Int64 // messages whose handling, acknowledgement included, is done
+
+	mu    sync.Mutex
+	named []int64 // numbers of the first duplicates
+
+	complete     chan struct{} // closed when handled reaches total
+	completeOnce sync.Once
+}
+
+func newLedger(total int) *ledger {
+	return &ledger{
+		run:      rand.Uint64(),
+		total:    int64(total),
+		epoch:    time.Now(),
+		seen:     make([]uint64, (total+63)/64),
+		complete: make(chan struct{}),
+	}
+}
+
+// body fills b for the message with this number.
+func (l *ledger) body(b []byte, number int64, sent time.Time) {
+	binary.BigEndian.PutUint64(b, l.run)
+	binary.BigEndian.PutUint64(b[8:], uint64(number))
+	binary.BigEndian.PutUint64(b[16:], uint64(sent.Sub(l.epoch)))
+}
+
+// received counts a delivery and returns when the message was sent. first is false for a
+// duplicate or a message of another run.
+func (l *ledger) received(body []byte) (sent time.Time, first bool) {
+	if len(body) < minBody || binary.BigEndian.Uint64(body) != l.run {
+		l.foreign.Add(1)
+		return l.epoch, false
+	}
+	number := int64(binary.BigEndian.Uint64(body[8:]))
+	if number < 0 || number >= l.total {
+		l.foreign.Add(1)
+		return l.epoch, false
+	}
+	sent = l.epoch.Add(time.Duration(binary.BigEndian.Uint64(body[16:])))
+	bit := uint64(1) << (number % 64)
+	if atomic.OrUint64(&l.seen[number/64], bit)&bit != 0 {
+		l.duplicate.Add(1)
+		l.mu.Lock()
+		if len(l.named) < 10 {
+			l.named = append(l.named, number)
+		}
+		l.mu.Unlock()
+		return sent, false
+	}
+	l.unique.Add(1)
+	return sent, true
+}
+
+// done counts n messages as handled.
+func (l *ledger) done(n int) {
+	if l.handled.Add(int64(n)) >= l.total {
+		l.completeOnce.Do(func() { close(l.complete) })
+	}
+}
+
+// missing returns how many messages were never seen, and the first of them.
+func (l *ledger) missing() (n int64, first []int64) {
+	n = l.total - l.unique.Load()
+	for i := int64(0); i < l.total && int64(len(first)) < min(n, 10); i++ {
+		if l.seen[i/64]&(1<<(i%64)) == 0 {
+			first = append(first, i)
+		}
+	}
+	return n, first
+}
+
+// forget makes the ledger blank for reading the same messages again.
+func (l *ledger) forget() {
+	clear(l.seen)
+	l.unique.Store(0)
+	l.duplicate.Store(0)
+	l.handled.Store(0)
+	l.named = nil
+	l.complete = make(chan struct{})
+	l.completeOnce = sync.Once{}
+}

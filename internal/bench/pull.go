@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// runPull measures reading a backlog that was sent before, unmeasured. gRPC has no pull; there
+// the backlog is received with pop.
+func runPull(ctx context.Context, o Options) (Result, error) {
+	if err := o.check(); err != nil {
+		return Result{}, err
+	}
+	if o.Protocol == GRPC {
+		return Result{}, errors.New("pull is a workload of Remoting; gRPC clients receive with pop")
+	}
+	t, l, err := backlog(ctx, o)
+	if err != nil {
+		return Result{}, err
+	}
+	var h histograms
+	watch := o.watch(l, l.handled.Load)
+	began := time.Now()
+	o.Begin()
+	err = pullRemoting(ctx, l, t, o, &h, 20*time.Second)
+	took := time.Since(began)
+	o.End()
+	watch()
+	if err != nil {
+		return Result{}, err
+	}
+	return l.result("pull", o, took, "pull of a batch", &h), nil
+}
+
+// backlog sends the messages of a run over Remoting.
+func backlog(ctx context.Context, o Options) (target, *ledger, error) {
+	t, err := o.prepare(ctx)
+	if err != nil {
+		return t, nil, err
+	}
+	l := newLedger(o.Count)
+	var h histograms
+	o.InFlight = max(o.InFlight, 32)
+	return t, l, sendRemoting(ctx, l, t, o, &h, time.Time{})
+}

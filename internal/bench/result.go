@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Result is what a run found.
+type Result struct {
+	Workload string   `json:"workload"`
+	Protocol Protocol `json:"protocol"`
+
+	Messages   int64   `json:"messages"`
+	Seconds    float64 `json:"seconds"`
+	PerSecond  float64 `json:"per_second"`
+	Latency    Latency `json:"latency_ms"` // of what the workload waits for
+	LatencyOf  string  `json:"latency_of"`
+	Refused    int64   `json:"refused"` // sends refused by the server and repeated
+	Lost       int64   `json:"lost"`
+	LostFirst  []int64 `json:"lost_first,omitempty"`
+	Duplicates int64   `json:"duplicates"`
+	TwiceFirst []int64 `json:"duplicates_first,omitempty"`
+	Foreign    int64   `json:"foreign"` // messages that this run did not send
+
+	Server *Usage `json:"server,omitempty"` // filled in by the caller, who knows the processes
+}
+
+// Usage is what the server's processes used during the measured part.
+type Usage struct {
+	CPUSeconds           float64 `json:"cpu_seconds"`
+	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million"`
+	PeakResidentMB       float64 `json:"peak_resident_mb"`
+	PeakPrivateMB        float64 `json:"peak_private_mb"` // anonymous memory: without mapped files
+}
+
+// Complete reports whether every message was seen exactly once.
+func (r Result) Complete() bool { return r.Lost == 0 && r.Duplicates == 0 && r.Foreign == 0 }
+
+// Latency is a distribution in milliseconds.
+type Latency struct {
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+}
+
+// result makes the result of a measured part that has ended.
+func (l *ledger) result(workload string, o Options, took time.Duration, of string, h *histograms) Result {
+	r := Result{
+		Workload: workload, Protocol: o.Protocol,
+		Messages: l.total, Seconds: took.Seconds(), PerSecond: float64(l.total) / took.Seconds(),
+		Latency: h.latency(), LatencyOf: of,
+		Refused: l.refused.Load(), Duplicates: l.duplicate.Load(), TwiceFirst: l.named, Foreign: l.foreign.Load(),
+	}
+	r.Lost, r.LostFirst = l.missing()
+	return r
+}
+
+// histograms collects durations; each goroutine has one of its own.
+type histograms struct {
+	mu  sync.Mutex
+	all []*hdrhistogram.Histogram
+}
+
+// one returns a histogram for the caller alone: a microsecond to a minute, three digits.
+func (h *histograms) one() *hdrhistogram.Histogram {
+	g := hdrhistogram.New(1, 60_000_000, 3)
+	h.mu.Lock()
+	h.all = append(h.all, g)
+	h.mu.Unlock()
+	return g
+}
+
+func record(g *hdrhistogram.Histogram, d time.Duration) {
+	g.RecordValue(min(max(d.Microseconds(), 1), 60_000_000))
+}
+
+func (h *histograms) latency() Latency {
+	sum := hdrhistogram.New(1, 60_000_000, 3)
+	for _, g := range h.all {
+		sum.Merge(g)
+	}
+	at := func(q float64) float64 { return float64(sum.ValueAtQuantile(q)) / 1000 }
+	return Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(sum.Max()) / 1000}
+}

@@ -1,0 +1,101 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// send sends with the protocol of the options.
+func send(ctx context.Context, l *ledger, t target, o Options, h *histograms, limit time.Time) error {
+	if o.Protocol == GRPC {
+		return sendGRPC(ctx, l, t, o, h, limit)
+	}
+	return sendRemoting(ctx, l, t, o, h, limit)
+}
+
+// runSend measures acknowledged sends. Afterwards, unmeasured, the topic is read back over
+// Remoting: every acknowledged message is there, once.
+func runSend(ctx context.Context, o Options) (Result, error) {
+	if err := o.check(); err != nil {
+		return Result{}, err
+	}
+	t, err := o.prepare(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := warmUp(ctx, o, t); err != nil {
+		return Result{}, err
+	}
+	t, err = again(ctx, o, t)
+	if err != nil {
+		return Result{}, err
+	}
+	l := newLedger(o.Count)
+	var h histograms
+	var limit time.Time
+	watch := o.watch(l, func() int64 { return l.stored.Load() })
+	began := time.Now()
+	if o.Duration > 0 {
+		limit = began.Add(o.Duration)
+	}
+	o.Begin()
+	err = send(ctx, l, t, o, &h, limit)
+	took := time.Since(began)
+	o.End()
+	watch()
+	if err != nil {
+		return Result{}, err
+	}
+	l.total = l.stored.Load() // fewer than asked for when the time was up first
+	if l.total == 0 {
+		return Result{}, fmt.Errorf("no message was sent within %v", o.Duration)
+	}
+	var unmeasured histograms
+	if err := pullRemoting(ctx, l, t, o, &unmeasured, 30*time.Second); err != nil {
+		return Result{}, fmt.Errorf("read back: %w", err)
+	}
+	return l.result("send", o, took, "acknowledged send", &h), nil
+}
+
+// warmUp sends some messages that are not measured.
+func warmUp(ctx context.Context, o Options, t target) error {
+	if o.Warmup == 0 {
+		return nil
+	}
+	var h histograms
+	return send(ctx, newLedger(o.Warmup), t, o, &h, time.Time{})
+}
+
+// again makes another topic for the measured part when the first one got warm-up messages.
+func again(ctx context.Context, o Options, t target) (target, error) {
+	if o.Warmup == 0 {
+		return t, nil
+	}
+	if o.Topic != "" {
+		return t, fmt.Errorf("--warmup needs a topic of its own: leave --topic out")
+	}
+	return o.prepare(ctx)
+}
+
+// watch reports progress until the returned function is called.
+func (o Options) watch(l *ledger, done func() int64) (stop func()) {
+	ended := make(chan struct{})
+	watching := newLoops()
+	watching.start(func() error {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return nil
+			case <-tick.C:
+				o.Progress(done(), l.total)
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		watching.wait()
+	}
+}

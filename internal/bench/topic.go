@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"regexp"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// ask sends one request on a connection of its own and returns the answer.
+func ask(ctx context.Context, addr string, code int32, h remoting.Header, body []byte) (*remoting.Command, error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Write(remoting.AppendRequest(nil, code, 1, 0, h, body)); err != nil {
+		return nil, err
+	}
+	var length [remoting.LengthSize]byte
+	if _, err := io.ReadFull(c, length[:]); err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	size, err := remoting.FrameSize(length[:])
+	if err != nil {
+		return nil, err
+	}
+	frame := make([]byte, size)
+	if _, err := io.ReadFull(c, frame); err != nil {
+		return nil, fmt.Errorf("%s: %w", addr, err)
+	}
+	answer := new(remoting.Command)
+	if err := answer.Parse(frame); err != nil {
+		return nil, err
+	}
+	if answer.Code != remoting.ResSuccess {
+		return nil, fmt.Errorf("%s answers %s with %d: %s", addr, remoting.CodeName(code), answer.Code, answer.Remark)
+	}
+	return answer, nil
+}
+
+var addresses = regexp.MustCompile(`"?0"?:"([^"]+)"`)
+var brokerNames = regexp.MustCompile(`"brokerName":"([^"]+)"`)
+
+// target is where the topic's queues are.
+type target struct {
+	topic  string
+	broker string // address of the master
+	name   string // of the broker
+	queues int
+}
+
+// prepare makes the topic on the first broker that the name server lists, unless one was
+// named, and waits until its route is known.
+func (o *Options) prepare(ctx context.Context) (target, error) {
+	t := target{topic: o.Topic, queues: o.Queues}
+	info, err := ask(ctx, o.Namesrv, remoting.ReqGetBrokerClusterInfo, nil, nil)
+	if err != nil {
+		return t, err
+	}
+	found, name := addresses.FindSubmatch(info.Body), brokerNames.FindSubmatch(info.Body)
+	if found == nil || name == nil {
+		return t, fmt.Errorf("the name server %s lists no broker", o.Namesrv)
+	}
+	t.broker, t.name = string(found[1]), string(name[1])
+	if t.topic == "" {
+		t.topic = fmt.Sprintf("bench-%08x", rand.Uint32())
+		_, err := ask(ctx, t.broker, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
+			Topic: t.topic, DefaultTopic: "TBW102",
+			ReadQueueNums: int32(o.Queues), WriteQueueNums: int32(o.Queues), Perm: 6,
+			TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=NORMAL",
+		}, nil)
+		if err != nil {
+			return t, err
+		}
+	}
+	for {
+		_, err := ask(ctx, o.Namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: t.topic}, nil)
+		if err == nil {
+			return t, nil
+		}
+		select {
+		case <-ctx.Done():
+			return t, err
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// createGroup makes the consumer group that a run acknowledges with.
+func (t target) createGroup(ctx context.Context) (string, error) {
+	group := fmt.Sprintf("bench-group-%08x", rand.Uint32())
+	body := fmt.Sprintf(`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,`+
+		`"consumeMessageOrderly":false,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,`+
+		`"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"groupSysFlag":0,"consumeTimeoutMinute":15}`, group)
+	_, err := ask(ctx, t.broker, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, []byte(body))
+	return group, err
+}
+
+// uniqueKeys makes UNIQ_KEY properties: a prefix for the run and the message's number.
+type uniqueKeys struct{ prefix string }
+
+func newUniqueKeys() uniqueKeys {
+	return uniqueKeys{fmt.Sprintf("%016X", rand.Uint64())}
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// append appends 32 upper-case hex digits.
+func (k uniqueKeys) append(dst []byte, number int64) []byte {
+	dst = append(dst, k.prefix...)
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], uint64(number))
+	for _, b := range raw {
+		dst = append(dst, upperHex[b>>4], upperHex[b&15])
+	}
+	return dst
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/bench"
+)
+
+// benchFlags are the flags of `bolide bench`, the same for every workload.
+type benchFlags struct {
+	options  bench.Options
+	protocol string
+	pids     []int
+	asJSON   bool
+	quiet    bool
+}
+
+func benchCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure a server, Bolide or any other that speaks RocketMQ's protocols",
+		Long: "Puts load on the server at the given addresses and counts every message while it measures:\n" +
+			"what is lost or comes twice is named, and the exit code is then not zero.\n\n" +
+			"With --server-pid, once per process of the server on this machine, its CPU seconds per\n" +
+			"million messages and its peak memory are measured too.",
+	}
+	p := c.PersistentFlags()
+	p.StringVar(&f.protocol, "protocol", "remoting", "remoting or grpc")
+	p.StringVar(&f.options.Namesrv, "namesrv", "127.0.0.1:9876", "address of a name server")
+	p.StringVar(&f.options.Endpoint, "grpc", "127.0.0.1:8081", "address of the gRPC endpoint, with --protocol grpc")
+	p.BoolVar(&f.options.TLS, "tls", false, "gRPC under TLS, whatever the certificate")
+	p.StringVar(&f.options.Topic, "topic", "", "a topic that exists (default: a new one for the run)")
+	p.IntVar(&f.options.Queues, "queues", 8, "queues of the topic")
+	p.IntVar(&f.options.Size, "size", 1024, "bytes of a message")
+	p.IntVar(&f.options.Connections, "connections", 2, "connections")
+	p.IntVar(&f.options.InFlight, "in-flight", 32, "requests in flight per connection")
+	p.IntVar(&f.options.Count, "count", 1_000_000, "messages")
+	p.IntVar(&f.options.Warmup, "warmup", 0, "messages sent before the measured ones")
+	p.IntSliceVar(&f.pids, "server-pid", nil, "process of the server to look at, may be repeated")
+	p.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
+	p.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	c.AddCommand(
+		f.workload("send", "Send and wait for acknowledgements", nil),
+		f.workload("pull", "Read a backlog queue by queue", func(c *cobra.Command) {
+			c.Flags().IntVar(&f.options.Batch, "batch", 32, "messages per pull, at most")
+		}),
+		f.workload("pop", "Receive a backlog and acknowledge it", func(c *cobra.Command) {
+			c.Flags().IntVar(&f.options.Batch, "batch", 32, "messages per receive, at most")
+			c.Flags().BoolVar(&f.options.AckBatch, "ack-batch", false, "one acknowledgement per batch, rather than per message")
+		}),
+		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(c *cobra.Command) {
+			c.Flags().IntVar(&f.options.Rate, "rate", 1000, "messages a second")
+			c.Flags().DurationVar(&f.options.Duration, "duration", 10*time.Second, "for how long")
+		}),
+	)
+	return c
+}
+
+func (f *benchFlags) workload(name, short string, more func(*cobra.Command)) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
+	if more != nil {
+		more(c)
+	}
+	if name == "send" {
+		c.Flags().DurationVar(&f.options.Duration, "duration", 0, "end after this time, if --count is not reached before")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		o := f.options
+		o.Protocol = bench.Protocol(f.protocol)
+		if o.Batch == 0 {
+			o.Batch = 32
+		}
+		var watch *processWatch
+		o.Begin = func() { watch = watchProcesses(f.pids) }
+		var usage *bench.Usage
+		o.End = func() { usage = watch.stop() }
+		if !f.quiet {
+			o.Progress = progressLine(c.ErrOrStderr())
+		}
+		r, err := bench.Workloads[name](c.Context(), o)
+		if !f.quiet {
+			fmt.Fprint(c.ErrOrStderr(), "\r\033[K")
+		}
+		if err != nil {
+			return err
+		}
+		if usage != nil {
+			usage.CPUSecondsPerMillion = usage.CPUSeconds / float64(r.Messages) * 1e6
+			r.Server = usage
+		}
+		if err := printResult(c.OutOrStdout(), r, f.asJSON); err != nil {
+			return err
+		}
+		if !r.Complete() {
+			return errors.New("not every message was seen exactly once")
+		}
+		return nil
+	}
+	return c
+}
+
+// progressLine returns a function that rewrites one line of a terminal.
+func progressLine(w io.Writer) func(done, total int64) {
+	began := time.Now()
+	return func(done, total int64) {
+		rate := float64(done) / time.Since(began).Seconds()
+		fmt.Fprintf(w, "\r\033[K%d of %d messages, %.0f/s", done, total, rate)
+	}
+}
+
+func printResult(w io.Writer, r bench.Result, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, args...)...)
+	}
+	line("workload", "%s over %s", r.Workload, r.Protocol)
+	line("messages", "%d in %.2f s", r.Messages, r.Seconds)
+	line("rate", "%.0f/s", r.PerSecond)
+	line(r.LatencyOf, "p50 %.2f  p90 %.2f  p99 %.2f  p99.9 %.2f  max %.2f ms",
+		r.Latency.P50, r.Latency.P90, r.Latency.P99, r.Latency.P999, r.Latency.Max)
+	line("refused and repeated", "%d", r.Refused)
+	line("lost", "%d%s", r.Lost, named(r.LostFirst))
+	line("duplicates", "%d%s", r.Duplicates, named(r.TwiceFirst))
+	if r.Foreign > 0 {
+		line("not of this run", "%d", r.Foreign)
+	}
+	if r.Server != nil {
+		line("server CPU", "%.2f s, %.1f s per million messages", r.Server.CPUSeconds, r.Server.CPUSecondsPerMillion)
+		line("server memory", "peak %.0f MB resident, %.0f MB private", r.Server.PeakResidentMB, r.Server.PeakPrivateMB)
+	}
+	return t.Flush()
+}
+
+func named(numbers []int64) string {
+	if len(numbers) == 0 {
+		return ""
+	}
+	return " (the first: " + strings.Trim(fmt.Sprint(numbers), "[]") + ")"
+}

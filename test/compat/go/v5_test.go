@@ -1,0 +1,159 @@
+package compat
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	rmq "github.com/apache/rocketmq-clients/golang/v5"
+	"github.com/apache/rocketmq-clients/golang/v5/credentials"
+)
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "compat-logs-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("rocketmq.client.logRoot", dir)
+	rmq.ResetLogger()
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func v5Config(s server, group string) *rmq.Config {
+	return &rmq.Config{Endpoint: s.grpc, ConsumerGroup: group, Credentials: &credentials.SessionCredentials{}}
+}
+
+func v5Producer(t *testing.T, s server, topic string) rmq.Producer {
+	t.Helper()
+	p, err := rmq.NewProducer(v5Config(s, ""), rmq.WithTopics(topic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatalf("start the producer: %v", err)
+	}
+	t.Cleanup(func() { p.GracefulStop() })
+	return p
+}
+
+func v5Simple(t *testing.T, s server, group, topic string) rmq.SimpleConsumer {
+	t.Helper()
+	c, err := rmq.NewSimpleConsumer(v5Config(s, group),
+		rmq.WithSimpleAwaitDuration(5*time.Second),
+		rmq.WithSimpleSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: rmq.SUB_ALL}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatalf("start the simple consumer: %v", err)
+	}
+	return c
+}
+
+func v5Push(t *testing.T, s server, group, topic string, consume func(*rmq.MessageView) rmq.ConsumerResult) rmq.PushConsumer {
+	t.Helper()
+	c, err := rmq.NewPushConsumer(v5Config(s, group),
+		rmq.WithPushAwaitDuration(5*time.Second),
+		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: rmq.SUB_ALL}),
+		rmq.WithPushConsumptionThreadCount(16),
+		rmq.WithPushMaxCacheMessageCount(1024),
+		rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: consume}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatalf("start the push consumer: %v", err)
+	}
+	return c
+}
+
+func v5Message(topic string, s sample) *rmq.Message {
+	m := &rmq.Message{Topic: topic, Body: s.body}
+	m.SetKeys(s.key)
+	m.SetTag(s.tag)
+	for name, value := range s.properties {
+		m.AddProperty(name, value)
+	}
+	return m
+}
+
+func v5Received(l *ledger, mv *rmq.MessageView) {
+	key, tag := "", ""
+	if keys := mv.GetKeys(); len(keys) == 1 {
+		key = keys[0]
+	}
+	if mv.GetTag() != nil {
+		tag = *mv.GetTag()
+	}
+	l.received(mv.GetBody(), key, tag, mv.GetProperties())
+}
+
+func v5SendAll(l *ledger, p rmq.Producer, topic string) {
+	l.sendAll(32, func(s sample) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_, err := p.Send(ctx, v5Message(topic, s))
+		return err
+	})
+}
+
+// TestV5SimpleConsumer sends with the gRPC producer, receives and acknowledges with a simple
+// consumer, as in the second program of article 001.
+func TestV5SimpleConsumer(t *testing.T) {
+	s := target(t)
+	topic, group := fresh(t, "topic"), fresh(t, "group")
+	s.createTopic(t, topic, "NORMAL")
+	s.createGroup(t, group, 16, false)
+	l := newLedger(t, messageCount())
+	c := v5Simple(t, s, group, topic)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	var receivers sync.WaitGroup
+	for range 4 {
+		receivers.Go(func() {
+			for ctx.Err() == nil {
+				messages, err := c.Receive(ctx, 32, 60*time.Second)
+				if err != nil {
+					continue // nothing new, or the end
+				}
+				for _, mv := range messages {
+					v5Received(l, mv)
+					if err := c.Ack(context.Background(), mv); err != nil {
+						t.Errorf("ack: %v", err)
+					}
+				}
+			}
+		})
+	}
+	v5SendAll(l, v5Producer(t, s, topic), topic)
+	l.wait(3 * time.Minute)
+	cancel()
+	receivers.Wait()
+	if err := c.GracefulStop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	l.check()
+}
+
+// TestV5PushConsumer does the same with a push consumer, the first program of article 001.
+func TestV5PushConsumer(t *testing.T) {
+	s := target(t)
+	topic, group := fresh(t, "topic"), fresh(t, "group")
+	s.createTopic(t, topic, "NORMAL")
+	s.createGroup(t, group, 16, false)
+	l := newLedger(t, messageCount())
+	c := v5Push(t, s, group, topic, func(mv *rmq.MessageView) rmq.ConsumerResult {
+		v5Received(l, mv)
+		return rmq.SUCCESS
+	})
+	v5SendAll(l, v5Producer(t, s, topic), topic)
+	l.wait(3 * time.Minute)
+	if err := c.GracefulStop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	l.check()
+}

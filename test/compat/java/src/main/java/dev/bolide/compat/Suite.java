@@ -1,0 +1,89 @@
+package dev.bolide.compat;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * Runs all cases, or those whose names hold the argument. "write TOPIC N" and "read TOPIC N"
+ * send and read a backlog instead, for the exchange of stores between servers.
+ */
+public final class Suite {
+    interface Case {
+        String run(Target target) throws Exception;
+    }
+
+    public static void main(String[] args) throws Exception {
+        Target target = new Target();
+        if (args.length == 3) {
+            int count = Integer.parseInt(args[2]);
+            System.out.println(args[0].equals("write")
+                ? Backlog.write(target, args[1], count)
+                : Backlog.read(target, args[1], count));
+            System.exit(0);
+        }
+        // The large cases run one after the other; those that wait for real time run beside them.
+        Map<String, Case> large = new LinkedHashMap<>();
+        large.put("classic push consumer", Classic::push);
+        large.put("classic lite pull consumer", Classic::litePull);
+        large.put("grpc simple consumer", Grpc::simple);
+        large.put("grpc push consumer", Grpc::push);
+        Map<String, Case> small = new LinkedHashMap<>();
+        small.put("classic orderly consumer", Classic::orderly);
+        small.put("classic retry", Classic::retry);
+        small.put("classic dead letter", Classic::deadLetter);
+        small.put("classic broadcasting", Classic::broadcasting);
+        small.put("classic one-way and async sends", Classic::sends);
+        small.put("grpc redelivery", Grpc::redelivery);
+
+        String only = args.length > 0 ? args[0] : "";
+        int passed = 0;
+        int failed = 0;
+        ExecutorService beside = Executors.newCachedThreadPool();
+        List<Future<Boolean>> waiting = new ArrayList<>();
+        for (Map.Entry<String, Case> c : small.entrySet()) {
+            if (c.getKey().contains(only)) {
+                waiting.add(beside.submit(() -> run(c.getKey(), c.getValue(), target)));
+            }
+        }
+        for (Map.Entry<String, Case> c : large.entrySet()) {
+            if (c.getKey().contains(only)) {
+                if (run(c.getKey(), c.getValue(), target)) {
+                    passed++;
+                } else {
+                    failed++;
+                }
+            }
+        }
+        for (Future<Boolean> f : waiting) {
+            if (f.get()) {
+                passed++;
+            } else {
+                failed++;
+            }
+        }
+        target.close();
+        System.out.println(passed + " passed, " + failed + " failed");
+        System.exit(failed == 0 && passed > 0 ? 0 : 1);
+    }
+
+    private static boolean run(String name, Case c, Target target) {
+        long began = System.nanoTime();
+        String result;
+        boolean ok = true;
+        try {
+            result = c.run(target);
+        } catch (Throwable e) {
+            ok = false;
+            result = e.toString();
+            e.printStackTrace();
+        }
+        System.out.printf("%s java %s (%.1f s): %s%n", ok ? "PASS" : "FAIL", name,
+            (System.nanoTime() - began) / 1e9, result);
+        return ok;
+    }
+}

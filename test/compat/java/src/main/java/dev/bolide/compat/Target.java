@@ -1,0 +1,81 @@
+package dev.bolide.compat;
+
+import java.util.Map;
+import java.util.UUID;
+import org.apache.rocketmq.client.ClientConfig;
+import org.apache.rocketmq.client.impl.MQClientManager;
+import org.apache.rocketmq.client.impl.factory.MQClientInstance;
+import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
+
+/** The server under test, given by the environment. */
+final class Target {
+    final String namesrv = env("COMPAT_NAMESRV");
+    final String broker = env("COMPAT_BROKER");
+    final String grpc = System.getenv("COMPAT_GRPC");
+    final int count;
+    private MQClientInstance admin;
+
+    Target() {
+        String n = System.getenv("COMPAT_COUNT");
+        count = n == null || n.isEmpty() ? 10_000 : Integer.parseInt(n);
+    }
+
+    private static String env(String name) {
+        String value = System.getenv(name);
+        if (value == null || value.isEmpty()) {
+            throw new IllegalStateException("set " + name);
+        }
+        return value;
+    }
+
+    /** A name that no earlier run has used. */
+    static String fresh(String kind) {
+        return kind + "-" + UUID.randomUUID().toString().substring(0, 8);
+    }
+
+    private synchronized MQClientInstance admin() throws Exception {
+        if (admin == null) {
+            ClientConfig config = new ClientConfig();
+            config.setNamesrvAddr(namesrv);
+            config.setInstanceName(fresh("admin"));
+            admin = MQClientManager.getInstance().getOrCreateMQClientInstance(config);
+            admin.getMQClientAPIImpl().start();
+        }
+        return admin;
+    }
+
+    String createTopic(String type) throws Exception {
+        String topic = fresh("java-topic");
+        TopicConfig config = new TopicConfig(topic, 8, 8);
+        config.setAttributes(Map.of("+message.type", type));
+        admin().getMQClientAPIImpl().createTopic(broker, "TBW102", config, 10_000);
+        for (int i = 0; ; i++) {
+            try {
+                admin().getMQClientAPIImpl().getTopicRouteInfoFromNameServer(topic, 5_000);
+                return topic;
+            } catch (Exception e) {
+                if (i == 600) {
+                    throw e;
+                }
+                Thread.sleep(50);
+            }
+        }
+    }
+
+    String createGroup(int retries, boolean orderly) throws Exception {
+        String group = fresh("java-group");
+        SubscriptionGroupConfig config = new SubscriptionGroupConfig();
+        config.setGroupName(group);
+        config.setRetryMaxTimes(retries);
+        config.setConsumeMessageOrderly(orderly);
+        admin().getMQClientAPIImpl().createSubscriptionGroup(broker, config, 10_000);
+        return group;
+    }
+
+    void close() {
+        if (admin != null) {
+            admin.getMQClientAPIImpl().shutdown();
+        }
+    }
+}
