@@ -57,6 +57,7 @@ var ranks = map[string]int{
 	"internal/broker/offset":   6,
 	"internal/broker/longpoll": 6,
 	"internal/broker/qlock":    6,
+	"internal/broker/exports":  6,
 	"internal/auth":            6,
 
 	"internal/storage": 5,
