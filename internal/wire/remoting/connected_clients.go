@@ -103,3 +103,15 @@ func (h *InvokeBrokerToGetConsumerStatusRequest) Fields(v *Visitor) {
 	v.Name("group", &h.Group, Required)
 	v.Name("clientAddr", &h.ClientAddr, Optional)
 }
+
+// HeartbeatResponse answers HEART_BEAT.
+type HeartbeatResponse struct {
+	SupportsV2 bool // heartbeats without subscriptions are understood
+	SubChanged bool // the client is to send its subscriptions again
+}
+
+// Fields names the fields.
+func (h *HeartbeatResponse) Fields(v *Visitor) {
+	v.Bool("IS_SUPPORT_HEART_BEAT_V2", &h.SupportsV2, Required)
+	v.Bool("IS_SUB_CHANGE", &h.SubChanged, Required)
+}
