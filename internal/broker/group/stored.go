@@ -72,6 +72,10 @@ func (t *Table) commit(c *changeSet, version Version) error {
 		return nil
 	}
 	b := t.o.State.NewBatch()
+	for _, name := range c.gone {
+		b.Delete(state.Groups, key(keyConfig, name))
+		b.DeletePrefix(state.Groups, key(keyForbid, name, ""))
+	}
 	for _, cfg := range c.put {
 		text, err := json.Marshal(cfg)
 		if err != nil {
@@ -80,11 +84,7 @@ func (t *Table) commit(c *changeSet, version Version) error {
 		}
 		b.Put(state.Groups, key(keyConfig, cfg.Name), text)
 	}
-	for _, name := range c.gone {
-		b.Delete(state.Groups, key(keyConfig, name))
-		b.DeletePrefix(state.Groups, key(keyForbid, name, ""))
-	}
-	if f := c.forbid; f != nil {
+	for _, f := range c.forbid {
 		if f.bits == 0 {
 			b.Delete(state.Groups, key(keyForbid, f.group, f.topic))
 		} else {

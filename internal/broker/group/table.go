@@ -169,7 +169,7 @@ func (t *Table) Forbid(group, topic string, bits int32) error {
 		if _, ok := t.Get(group); !ok {
 			return fmt.Errorf("%w: %s", ErrNotFound, group)
 		}
-		c.forbid = &forbid{group, topic, bits}
+		c.forbid = []forbid{{group, topic, bits}}
 		return nil
 	})
 }
@@ -194,9 +194,10 @@ func (t *Table) Version() Version {
 
 // changeSet is what one change does.
 type changeSet struct {
-	put    []*Config
-	gone   []string
-	forbid *forbid
+	gone    []string // before put
+	put     []*Config
+	forbid  []forbid
+	version *Version // nil = the next one
 }
 
 type forbid struct {
@@ -209,13 +210,16 @@ func (t *Table) change(f func(*changeSet) error) error {
 	t.changing.Lock()
 	var c changeSet
 	err := f(&c)
-	if err != nil || len(c.put)+len(c.gone) == 0 && c.forbid == nil {
+	if err != nil || len(c.put)+len(c.gone)+len(c.forbid) == 0 {
 		t.changing.Unlock()
 		return err
 	}
 	version := t.Version()
 	version.Counter++
 	version.Timestamp = max(time.Now().UnixMilli(), version.Timestamp)
+	if c.version != nil {
+		version = *c.version
+	}
 	if err := t.commit(&c, version); err != nil {
 		t.changing.Unlock()
 		return err
@@ -228,21 +232,26 @@ func (t *Table) change(f func(*changeSet) error) error {
 	return nil
 }
 
-// publish makes a committed change visible.
+// publish makes a committed change visible. What is gone and put again in one change is
+// replaced and never missing.
 func (t *Table) publish(c *changeSet, version Version) (changed []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.version = version
-	for _, name := range c.gone {
-		t.configs.Delete(name)
-		delete(t.mu.forbidden, name)
-		changed = append(changed, name)
-	}
+	put := make(map[string]bool, len(c.put))
 	for _, cfg := range c.put {
 		t.configs.Store(cfg.Name, cfg)
+		put[cfg.Name] = true
 		changed = append(changed, cfg.Name)
 	}
-	if f := c.forbid; f != nil {
+	for _, name := range c.gone {
+		delete(t.mu.forbidden, name)
+		if !put[name] {
+			t.configs.Delete(name)
+			changed = append(changed, name)
+		}
+	}
+	for _, f := range c.forbid {
 		t.setForbidden(f.group, f.topic, f.bits)
 		changed = append(changed, f.group)
 	}

@@ -110,6 +110,9 @@ func (t *Table) commit(c *changeSet, version Version) error {
 		b.Delete(state.Topics, key(keyConfig, name))
 		b.Put(state.Topics, key(keyGrave, name), binary.BigEndian.AppendUint64(nil, uint64(end)))
 	}
+	for _, name := range c.forgotten {
+		b.Delete(state.Topics, key(keyConfig, name))
+	}
 	b.Put(state.Topics, []byte{keyVersion}, encodeVersion(version))
 	if err := t.o.State.Commit(b); err != nil {
 		return fmt.Errorf("store topics: %w", err)

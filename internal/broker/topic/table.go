@@ -179,8 +179,10 @@ func (t *Table) Delete(name string) error {
 
 // changeSet is what one change does.
 type changeSet struct {
-	put    []*Config
-	graves map[string]int64
+	put       []*Config
+	graves    map[string]int64
+	forgotten []string // gone without a grave
+	version   *Version // nil = the next one
 }
 
 // change collects one change with f, commits it, publishes it and tells about it.
@@ -188,13 +190,16 @@ func (t *Table) change(f func(*changeSet) error) error {
 	t.changing.Lock()
 	var c changeSet
 	err := f(&c)
-	if err != nil || len(c.put)+len(c.graves) == 0 {
+	if err != nil || len(c.put)+len(c.graves)+len(c.forgotten) == 0 {
 		t.changing.Unlock()
 		return err
 	}
 	version := t.Version()
 	version.Counter++
 	version.Timestamp = max(time.Now().UnixMilli(), version.Timestamp)
+	if c.version != nil {
+		version = *c.version
+	}
 	if err := t.commit(&c, version); err != nil {
 		t.changing.Unlock()
 		return err
@@ -215,6 +220,10 @@ func (t *Table) publish(c *changeSet, version Version) (changed []string) {
 	t.mu.version = version
 	for name, end := range c.graves {
 		t.mu.graves[name] = end
+		t.configs.Delete(name)
+		changed = append(changed, name)
+	}
+	for _, name := range c.forgotten {
 		t.configs.Delete(name)
 		changed = append(changed, name)
 	}
