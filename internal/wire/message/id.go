@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -18,10 +17,16 @@ var ErrIllegalID = errors.New("illegal message id")
 
 // OffsetID is the message id made of where the message is: store host and log offset.
 func OffsetID(storeHost netip.AddrPort, physicalOffset int64) string {
+	var text [56]byte
+	return string(AppendOffsetID(text[:0], storeHost, physicalOffset))
+}
+
+// AppendOffsetID appends an OffsetID to dst.
+func AppendOffsetID(dst []byte, storeHost netip.AddrPort, physicalOffset int64) []byte {
 	var raw [28]byte
 	id := appendHost(raw[:0], storeHost, isV6(storeHost.Addr(), 0))
 	id = binary.BigEndian.AppendUint64(id, uint64(physicalOffset))
-	return upperHex(id)
+	return appendUpperHex(dst, id)
 }
 
 // ParseOffsetID takes an OffsetID apart.
@@ -64,12 +69,14 @@ func NewUniqueID() string {
 }
 
 func upperHex(raw []byte) string {
+	var text [56]byte
+	return string(appendUpperHex(text[:0], raw))
+}
+
+func appendUpperHex(dst, raw []byte) []byte {
 	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	b.Grow(2 * len(raw))
 	for _, c := range raw {
-		b.WriteByte(digits[c>>4])
-		b.WriteByte(digits[c&15])
+		dst = append(dst, digits[c>>4], digits[c&15])
 	}
-	return b.String()
+	return dst
 }

@@ -1,0 +1,160 @@
+// Package broker puts the domains of a broker together: it opens them in the order of
+// recovery, connects events to those who wait for them, and closes them in the reverse
+// order.
+//
+// Invariants: recovery goes state, tables, store (which replays what was dispatched),
+// offsets and progress brought back into their queues, and only then requests (P4); what
+// was dispatched reaches waiting requests, timers and POP after readers can see it; a
+// broker that failed to open has closed what it had opened.
+//
+// Neighbours: node opens a Broker, runs its loops and closes it; fronts and proxy/local
+// take it as their parameter and call one domain of it per request.
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
+	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/broker/qlock"
+	"github.com/bolidemq/bolide/internal/broker/timer"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// Options is what a broker needs. FS, Dir, Broker and StoreConfig are required.
+type Options struct {
+	FS          vfs.FS
+	Dir         string // the store's root folder
+	Broker      *config.Live[config.Broker]
+	StoreConfig *config.Live[config.Store]
+	// StoreHost is the address that records and message ids carry: the announced one.
+	StoreHost netip.AddrPort
+	Clock     *clock.Clock
+	// Announce makes new topics known to the name servers and then calls done; nil: there
+	// are none.
+	Announce func(topics []string, done func())
+	// TopicsChanged tells of created, changed and deleted topics, for the registration.
+	TopicsChanged func(names []string)
+	Tune          Tuning
+	Events        Events
+	Log           *slog.Logger
+}
+
+// Tuning is sizes that only tests make small. Zero fields take the defaults.
+type Tuning struct {
+	IndexSlots, IndexEntries int
+	MaxWaiting               int // suspended requests in all
+	Retention                storage.Retention
+}
+
+// Events are the events of all domains, for metrics and logs.
+type Events struct {
+	Storage storage.Events
+	Publish publish.Events
+	Pull    pull.Events
+	Timer   timer.Events
+	Clients clients.Events
+}
+
+// Broker is one open broker. Its fields are its domains; they do not change while it is
+// open.
+type Broker struct {
+	Name, Cluster string
+	StoreHost     netip.AddrPort
+
+	Config      *config.Live[config.Broker]
+	StoreConfig *config.Live[config.Store]
+	Clock       *clock.Clock
+	State       *state.DB
+	Store       *storage.Engine
+	Topics      *topic.Table
+	Groups      *group.Table
+	Offsets     *offset.Table
+	Clients     *clients.Registry
+	Locks       *qlock.Table
+	LongPoll    *longpoll.Table
+	Publish     *publish.Publisher
+	Pull        *pull.Puller
+	Timer       *timer.Timer
+
+	log *slog.Logger
+	// engine is Store for domains that are made before the store is open.
+	engine *engine
+	synced atomic.Pointer[storage.Engine] // Store once it is open, for the state's sync
+}
+
+// engine lets the domains hold the store before recovery has opened it; none of them
+// uses it earlier.
+type engine struct{ *storage.Engine }
+
+// Loop is a part of the broker that runs until it is stopped.
+type Loop struct {
+	Name string
+	Run  func(ctx context.Context) error
+}
+
+// Loops are to be started in this order and stopped in the reverse order, then Close.
+func (b *Broker) Loops() []Loop {
+	var loops []Loop
+	for _, l := range b.State.Loops() {
+		loops = append(loops, Loop{l.Name, l.Run})
+	}
+	for _, l := range b.Store.Loops() {
+		loops = append(loops, Loop{"store " + l.Name, l.Run})
+	}
+	return append(loops,
+		Loop{"offsets", b.Offsets.Run},
+		Loop{"clients", b.Clients.Run},
+		Loop{"long polls", b.LongPoll.Run},
+		Loop{"delay levels", b.Timer.Run},
+	)
+}
+
+// Quiesce answers all suspended requests and lets no other wait: the step of a stop
+// before the connections are drained.
+func (b *Broker) Quiesce() { b.LongPoll.Close() }
+
+// Close writes what is only in memory and closes the files. The loops must have ended.
+func (b *Broker) Close() error {
+	b.Quiesce()
+	return errors.Join(b.Store.Close(), b.State.Close())
+}
+
+// Check is the whole check: the store's files against each other, and what the tables
+// say against the store.
+func (b *Broker) Check() error {
+	if err := b.Store.Check(); err != nil {
+		return fmt.Errorf("check of the store: %w", err)
+	}
+	for _, t := range b.Topics.All() {
+		for _, g := range b.Offsets.GroupsOf(t.Name) {
+			for queue, off := range b.Offsets.Queues(g, t.Name) {
+				if end := b.Store.MaxOffset(t.Name, queue); off > end {
+					return fmt.Errorf("offset %d of group %s in topic %s, queue %d is beyond its end %d", off, g, t.Name, queue, end)
+				}
+			}
+		}
+	}
+	for level, off := range b.Timer.Offsets() {
+		if end := b.Store.MaxOffset(names.Schedule, level-1); off > end {
+			return fmt.Errorf("delay level %d is at %d, beyond its queue's end %d", level, off, end)
+		}
+	}
+	return nil
+}

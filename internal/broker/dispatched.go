@@ -1,0 +1,31 @@
+package broker
+
+import (
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// dispatched is told of every record once readers can see it, in log order, by the
+// store's dispatcher, and by its recovery for what was not known to be dispatched. It
+// must not block and holds no lock.
+func (b *Broker) dispatched(records []storage.Dispatched) {
+	for i := range records {
+		d := &records[i]
+		if d.Source != "" {
+			b.left(d.Source)
+		}
+		if d.Topic == names.Schedule {
+			b.Timer.Arrived(d.QueueID, d.StoreTimestamp)
+			continue
+		}
+		b.LongPoll.Arrived(d.Topic, d.QueueID, d.QueueOffset, d.TagsCode)
+	}
+}
+
+// left ends the state that a message was born from: its copy is in the log and visible
+// (P6). Each owner knows its own names.
+func (b *Broker) left(source string) {
+	if b.Timer.Dispatched(source) {
+		return
+	}
+}

@@ -1,0 +1,193 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
+	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/broker/qlock"
+	"github.com/bolidemq/bolide/internal/broker/timer"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+const (
+	stateDir       = "state" // in the store's root folder
+	defaultWaiting = 100_000 // suspended requests, half a kilobyte each
+)
+
+// Open recovers the broker in o.Dir, or makes an empty one. When it returns, requests may
+// come as soon as the loops run.
+func Open(o Options) (b *Broker, err error) {
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Tune.MaxWaiting == 0 {
+		o.Tune.MaxWaiting = defaultWaiting
+	}
+	settings := o.Broker.Get()
+	b = &Broker{Name: settings.BrokerName, Cluster: settings.BrokerClusterName, StoreHost: o.StoreHost,
+		Config: o.Broker, StoreConfig: o.StoreConfig, Clock: o.Clock, log: o.Log, engine: &engine{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.abandon())
+			b = nil
+		}
+	}()
+	if err := b.openTables(&o); err != nil {
+		return b, err
+	}
+	levels, err := publish.ParseLevels(o.StoreConfig.Get().MessageDelayLevel)
+	if err != nil {
+		return b, err
+	}
+	if err := b.makeDomains(&o, levels); err != nil {
+		return b, err
+	}
+	if b.Store, err = storage.Open(b.storeOptions(&o, levels)); err != nil {
+		return b, fmt.Errorf("open the store in %s: %w", o.Dir, err)
+	}
+	b.engine.Engine = b.Store
+	b.synced.Store(b.Store)
+	b.reconcile()
+	return b, nil
+}
+
+// openTables opens the state and what lives in it alone.
+func (b *Broker) openTables(o *Options) (err error) {
+	sc := o.StoreConfig.Get()
+	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
+		return fmt.Errorf("make the store's folder: %w", err)
+	}
+	b.State, err = state.Open(state.Options{FS: o.FS, Dir: o.FS.PathJoin(o.Dir, stateDir), Sync: sc.FlushDiskType == "SYNC_FLUSH",
+		SyncInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond, BeforeSync: b.syncLog, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	b.LongPoll = longpoll.New(longpoll.Limits{Total: o.Tune.MaxWaiting})
+	b.Topics, err = topic.Open(topic.Options{State: b.State, Config: o.Broker, LogEnd: b.logEnd, Log: o.Log,
+		Events: topic.Events{Changed: func(names []string) { b.topicsChanged(o, names) }}})
+	if err != nil {
+		return err
+	}
+	b.Groups, err = group.Open(group.Options{State: b.State, Config: o.Broker, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	b.Offsets, err = offset.Open(offset.Options{State: b.State, Log: o.Log,
+		FlushEvery: time.Duration(o.Broker.Get().FlushConsumerOffsetInterval) * time.Millisecond})
+	return err
+}
+
+// makeDomains makes the domains that need the store; none looks at it before reconcile.
+func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
+	b.Locks = qlock.New()
+	b.Clients = clients.New(clients.Options{Config: o.Broker, Topics: b.Topics, Groups: b.Groups, Announce: o.Announce,
+		Events: o.Events.Clients, Log: o.Log})
+	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
+		Announce: o.Announce, Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: o.Events.Publish})
+	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
+		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
+		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: o.Events.Pull})
+	b.Timer, err = timer.Open(timer.Options{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
+		Events: o.Events.Timer, Log: o.Log})
+	return err
+}
+
+func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options {
+	sc := o.StoreConfig.Get()
+	s := storage.Options{
+		FS: o.FS, Dir: o.Dir,
+		LogSegmentSize: sc.MappedFileSizeCommitLog, QueueFileEntries: int(sc.MappedFileSizeConsume / 20),
+		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
+		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
+		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: o.Tune.Retention, Clock: o.Clock,
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Log: o.Log, Events: o.Events.Storage,
+	}
+	if sc.FlushDiskType == "SYNC_FLUSH" {
+		s.Flush = storage.Sync
+	}
+	if o.Tune.IndexSlots > 0 {
+		s.IndexSlots, s.IndexEntries = o.Tune.IndexSlots, o.Tune.IndexEntries
+	}
+	if s.Retention.MaxAge == 0 {
+		s.Retention.MaxAge = time.Duration(sc.FileReservedTime) * time.Hour
+	}
+	return s
+}
+
+// reconcile brings what the tables say back into what recovery has found (P4).
+func (b *Broker) reconcile() {
+	moved := b.Offsets.Clamp(func(topic string, queue int32) (low, high int64) {
+		return b.Store.MinOffset(topic, queue), b.Store.MaxOffset(topic, queue)
+	})
+	if moved > 0 {
+		b.log.Warn("consumer offsets were outside their queues", "moved", moved)
+	}
+	b.Timer.Clamp()
+}
+
+// abandon closes what a failed Open had opened.
+func (b *Broker) abandon() error {
+	var errs []error
+	if b.Store != nil {
+		errs = append(errs, b.Store.Close())
+	}
+	if b.State != nil {
+		errs = append(errs, b.State.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Broker) logEnd() int64 {
+	if b.engine.Engine == nil {
+		return 0
+	}
+	return b.engine.LogMax()
+}
+
+// syncLog makes the log durable before the state is, so that after a power cut the state
+// never knows more than the log.
+func (b *Broker) syncLog() error {
+	e := b.synced.Load()
+	if e == nil {
+		return nil
+	}
+	if s, ok := any(e).(interface{ Sync() error }); ok {
+		return s.Sync()
+	}
+	return nil
+}
+
+func (b *Broker) groupLimits(name string) (publish.GroupLimits, error) {
+	g, err := b.Groups.GetOrCreate(name)
+	if err != nil {
+		return publish.GroupLimits{}, err
+	}
+	return publish.GroupLimits{RetryQueues: g.RetryQueues, RetryMaxTimes: g.RetryMaxTimes}, nil
+}
+
+// topicsChanged tells the name servers, and ends the waiting for what is gone.
+func (b *Broker) topicsChanged(o *Options, changed []string) {
+	if o.TopicsChanged != nil {
+		o.TopicsChanged(changed)
+	}
+	gone := func(name string) bool { _, ok := b.Topics.Get(name); return !ok }
+	for _, name := range changed {
+		if gone(name) {
+			b.LongPoll.WakeIf(func(w *longpoll.Waiter) bool { return w.Key.Topic == name })
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package brokerrpc
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+// channel is a connection as the registry of clients knows it.
+type channel struct{ conn *transport.Conn }
+
+type channelKey struct{}
+
+// channelOf returns the one channel of a connection. It is called on the connection's
+// reader only, so there is no second one.
+func channelOf(c *transport.Conn) *channel {
+	if ch, ok := c.Value(channelKey{}).(*channel); ok {
+		return ch
+	}
+	ch := &channel{c}
+	c.SetValue(channelKey{}, ch)
+	return ch
+}
+
+// RemoteAddr is the client's address.
+func (c *channel) RemoteAddr() netip.AddrPort { return c.conn.RemoteAddr() }
+
+// ConsumersChanged sends NOTIFY_CONSUMER_IDS_CHANGED.
+func (c *channel) ConsumersChanged(group string) {
+	// A client that is gone hears nothing; its connection's end is handled elsewhere.
+	_ = c.conn.Oneway(remoting.ReqNotifyConsumerIDsChanged, &remoting.NotifyConsumerIDsChangedRequest{ConsumerGroup: group}, nil)
+}
+
+// Close cuts the connection.
+func (c *channel) Close() { c.conn.Close() }
+
+func itoa(n int32) string { return strconv.Itoa(int(n)) }

@@ -1,0 +1,100 @@
+package brokerrpc
+
+import (
+	"errors"
+
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// codes says which response code a sentinel becomes. The first that fits counts, so a
+// sentinel stands before those that it may wrap. The remark is the error's own text, which
+// names field and limit, unless the line has a remark that clients look for.
+var codes = []struct {
+	err    error
+	code   int32
+	remark string
+}{
+	{err: publish.ErrTopicNotFound, code: remoting.ResTopicNotExist},
+	{err: publish.ErrTopicIllegal, code: remoting.ResInvalidParameter},
+	{err: publish.ErrForbidden, code: remoting.ResNoPermission},
+	{err: publish.ErrNotWritable, code: remoting.ResNoPermission},
+	{err: publish.ErrQueueIllegal, code: remoting.ResInvalidParameter},
+	{err: publish.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
+	{err: publish.ErrBodyTooLarge, code: remoting.ResMessageIllegal},
+	{err: publish.ErrMessageIllegal, code: remoting.ResMessageIllegal},
+	{err: publish.ErrMessageNotFound, code: remoting.ResSystemError},
+	{err: publish.ErrTransaction, code: remoting.ResNoPermission},
+	{err: publish.ErrTimer, code: remoting.ResSystemError},
+	{err: publish.ErrLite, code: remoting.ResSystemError},
+
+	{err: pull.ErrBrokerUnreadable, code: remoting.ResNoPermission},
+	{err: pull.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
+	{err: pull.ErrGroupDisabled, code: remoting.ResNoPermission},
+	{err: pull.ErrTopicNotFound, code: remoting.ResTopicNotExist},
+	{err: pull.ErrTopicUnreadable, code: remoting.ResNoPermission},
+	{err: pull.ErrQueueIllegal, code: remoting.ResInvalidParameter},
+	{err: pull.ErrFilterIllegal, code: remoting.ResSubscriptionParseFailed},
+	{err: pull.ErrFilterOff, code: remoting.ResSystemError},
+	{err: pull.ErrGroupOffline, code: remoting.ResSubscriptionNotExist},
+	{err: pull.ErrNotSubscribed, code: remoting.ResSubscriptionNotExist},
+	{err: pull.ErrActiveOff, code: remoting.ResSubscriptionNotExist},
+	{err: pull.ErrBroadcastOff, code: remoting.ResNoPermission},
+	{err: pull.ErrSubscriptionOlder, code: remoting.ResSubscriptionNotLatest},
+	{err: pull.ErrBusy, code: remoting.ResSystemBusy},
+	{err: pull.ErrNoOffset, code: remoting.ResQueryNotFound},
+	{err: offset.ErrResetPending, code: remoting.ResSuccess, remark: "Offset has been previously reset"},
+
+	{err: topic.ErrNotFound, code: remoting.ResTopicNotExist},
+	{err: topic.ErrIllegalName, code: remoting.ResInvalidParameter},
+	{err: topic.ErrSystemTopic, code: remoting.ResInvalidParameter},
+	{err: topic.ErrMixed, code: remoting.ResInvalidParameter},
+	{err: topic.ErrIllegal, code: remoting.ResSystemError},
+	{err: group.ErrNotFound, code: remoting.ResSubscriptionGroupNotExist},
+	{err: group.ErrIllegalName, code: remoting.ResInvalidParameter},
+	{err: group.ErrIllegal, code: remoting.ResInvalidParameter},
+
+	{err: storage.ErrMessageTooLarge, code: remoting.ResMessageIllegal},
+	{err: storage.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},
+	{err: message.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},
+	{err: storage.ErrDiskFull, code: remoting.ResServiceNotAvailable},
+	{err: storage.ErrClosed, code: remoting.ResServiceNotAvailable},
+	{err: storage.ErrBusy, code: remoting.ResSystemBusy},
+	{err: storage.ErrNotFound, code: remoting.ResSystemError},
+}
+
+// forbidden is the forbiddenType of those refusals of a pull that have one.
+var forbidden = []struct {
+	err  error
+	kind int32
+}{
+	{pull.ErrBrokerUnreadable, 1},
+	{pull.ErrGroupDisabled, 2},
+	{pull.ErrTopicUnreadable, 3},
+	{pull.ErrBroadcastOff, 4},
+}
+
+// translate returns code and remark of an error. What no line knows is a system error and
+// is logged here, once.
+func (s *Server) translate(err error) (code int32, remark string) {
+	var field *remoting.FieldError
+	if errors.As(err, &field) {
+		return remoting.ResInvalidParameter, err.Error()
+	}
+	for i := range codes {
+		if errors.Is(err, codes[i].err) {
+			if codes[i].remark != "" {
+				return codes[i].code, codes[i].remark
+			}
+			return codes[i].code, err.Error()
+		}
+	}
+	s.log.Error("a request failed", "err", err)
+	return remoting.ResSystemError, err.Error()
+}

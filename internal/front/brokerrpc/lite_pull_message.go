@@ -1,0 +1,5 @@
+package brokerrpc
+
+import "github.com/bolidemq/bolide/internal/wire/transport"
+
+func (s *Server) litePullMessage(r *transport.Request) { s.pullMessage(r) }

@@ -1,0 +1,37 @@
+package brokerrpc
+
+import (
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+// request is one line of the table.
+type request struct {
+	code  int32
+	serve func(*Server, *transport.Request)
+	waits bool // may wait for messages; not on the VIP port
+	local bool // from this machine only, until there is access control
+}
+
+// requests is every request that a broker serves. No other place switches over codes.
+var requests = []request{
+	{code: remoting.ReqSendMessage, serve: (*Server).sendMessage},
+	{code: remoting.ReqSendMessageV2, serve: (*Server).sendMessageV2},
+	{code: remoting.ReqSendBatchMessage, serve: (*Server).sendBatchMessage},
+	{code: remoting.ReqConsumerSendMsgBack, serve: (*Server).consumerSendMsgBack},
+
+	{code: remoting.ReqPullMessage, serve: (*Server).pullMessage, waits: true},
+	{code: remoting.ReqLitePullMessage, serve: (*Server).litePullMessage, waits: true},
+
+	{code: remoting.ReqQueryConsumerOffset, serve: (*Server).queryConsumerOffset},
+	{code: remoting.ReqUpdateConsumerOffset, serve: (*Server).updateConsumerOffset},
+	{code: remoting.ReqSearchOffsetByTimestamp, serve: (*Server).searchOffsetByTimestamp},
+	{code: remoting.ReqGetMaxOffset, serve: (*Server).getMaxOffset},
+	{code: remoting.ReqGetMinOffset, serve: (*Server).getMinOffset},
+	{code: remoting.ReqGetEarliestMsgStoreTime, serve: (*Server).getEarliestMsgStoreTime},
+
+	{code: remoting.ReqViewMessageByID, serve: (*Server).viewMessageByID},
+	{code: remoting.ReqQueryMessage, serve: (*Server).queryMessage},
+
+	{code: remoting.ReqUnregisterClient, serve: (*Server).unregisterClient},
+}

@@ -1,0 +1,14 @@
+package brokerrpc
+
+import (
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+func (s *Server) updateConsumerOffset(r *transport.Request) {
+	var h remoting.UpdateConsumerOffsetRequest
+	if !s.read(r, &h) {
+		return
+	}
+	s.done(r.Responder(), s.b.Pull.Commit(h.ConsumerGroup, h.Topic, h.QueueID, h.CommitOffset))
+}
