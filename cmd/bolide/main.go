@@ -2,9 +2,12 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/bolidemq/bolide/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,9 +1,11 @@
 // Package cli is the command line: one file per subcommand.
 //
-// Invariants: a command that fails prints one line to standard error and ends with a code
-// that is not zero; results go to standard output, progress to standard error.
+// Invariants: a command that fails says why in one line on standard error and the process
+// exits with code 1; nothing but results goes to standard output; commands that talk to
+// servers do so over the protocol only, so they work with any RocketMQ-compatible server.
 //
-// Neighbours: cmd/bolide hands it the arguments; node runs the servers; bench measures.
+// Neighbours: cmd/bolide calls Main; server commands start a node, the others are clients
+// through wire/transport.
 package cli
 
 import (
@@ -12,33 +14,63 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command that args name and returns the process's exit code.
-func Main(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+// commands are the subcommands, in the order of the help text.
+var commands = []func() *cobra.Command{
+	adminCommand,
+	produceCommand,
+	consumeCommand,
+	benchCommand,
+}
+
+// Main runs the command that args names and returns the process's exit code.
+func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := rootCommand()
+	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(stderr, "bolide:", err)
+		fmt.Fprintln(errs, "bolide:", oneLine(err))
 		return 1
 	}
 	return 0
 }
 
-func rootCommand() *cobra.Command {
+func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "bolide",
-		Short:         "Apache RocketMQ 5 as one binary",
+		Short:         "Apache RocketMQ 5 as one binary: name server, broker and proxy",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          cobra.NoArgs,
 	}
-	root.AddCommand(benchCommand())
+	root.CompletionOptions.HiddenDefaultCmd = true
+	for _, c := range commands {
+		root.AddCommand(c())
+	}
 	return root
+}
+
+// oneLine is the error's text without line breaks: what fails is read by scripts and in
+// container logs, where the last line has to tell all.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// interactive reports whether f is a terminal rather than a pipe or a file.
+func interactive(f any) bool {
+	file, ok := f.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

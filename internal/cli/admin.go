@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+func adminCommand() *cobra.Command {
+	r := &remote{}
+	c := &cobra.Command{Use: "admin", Short: "Topics and groups of a running server"}
+	r.flags(c)
+	topic := &cobra.Command{Use: "topic", Short: "Create, list and delete topics"}
+	topic.AddCommand(topicCreate(r), topicList(r), topicDelete(r))
+	group := &cobra.Command{Use: "group", Short: "Create consumer groups"}
+	group.AddCommand(groupCreate(r))
+	c.AddCommand(topic, group)
+	return c
+}
+
+// topicTypes are the message types that a topic can be made for.
+var topicTypes = []string{"normal", "fifo", "delay", "transaction"}
+
+func topicCreate(r *remote) *cobra.Command {
+	var kind string
+	var count int32
+	c := &cobra.Command{
+		Use:   "create TOPIC",
+		Short: "Create a topic on every broker, or change it",
+		Args:  cobra.ExactArgs(1),
+	}
+	c.Flags().StringVar(&kind, "type", "normal", strings.Join(topicTypes, ", "))
+	c.Flags().Int32Var(&count, "queues", 8, "queues on each broker")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !slices.Contains(topicTypes, kind) {
+			return fmt.Errorf("--type %q is not one of %s", kind, strings.Join(topicTypes, ", "))
+		}
+		if err := names.CheckTopic(args[0]); err != nil {
+			return err
+		}
+		r.open()
+		defer r.close()
+		brokers, err := r.masters(c.Context())
+		if err != nil {
+			return err
+		}
+		for _, broker := range slices.Sorted(maps.Keys(brokers)) {
+			_, err := r.call(c.Context(), brokers[broker], remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
+				Topic: args[0], DefaultTopic: names.AutoCreate,
+				ReadQueueNums: count, WriteQueueNums: count, Perm: permRead | permWrite,
+				TopicFilterType: "SINGLE_TAG",
+				Attributes:      "+message.type=" + strings.ToUpper(kind),
+			}, nil)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "topic %s, type %s, %d queues on %s\n", args[0], kind, count, broker)
+		}
+		return nil
+	}
+	return c
+}
+
+func topicList(r *remote) *cobra.Command {
+	var all bool
+	c := &cobra.Command{Use: "list", Short: "List the topics", Args: cobra.NoArgs}
+	c.Flags().BoolVar(&all, "all", false, "system, retry and dead-letter topics too")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		r.open()
+		defer r.close()
+		answer, err := r.call(c.Context(), r.namesrv, remoting.ReqGetAllTopicListFromNameServer, nil, nil)
+		if err != nil {
+			return err
+		}
+		var list remoting.TopicList
+		if err := remoting.Unmarshal(answer.Body, &list); err != nil {
+			return fmt.Errorf("topic list: %w", err)
+		}
+		brokers, err := r.masters(c.Context())
+		if err != nil {
+			return err
+		}
+		slices.Sort(list.TopicList)
+		for _, topic := range list.TopicList {
+			_, isBroker := brokers[topic]
+			if !all && (isBroker || names.IsSystemTopic(topic) || names.IsRetry(topic) || names.IsDeadLetter(topic) ||
+				strings.HasSuffix(topic, names.ReplySuffix)) {
+				continue
+			}
+			fmt.Fprintln(c.OutOrStdout(), topic)
+		}
+		return nil
+	}
+	return c
+}
+
+func topicDelete(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete TOPIC",
+		Short: "Delete a topic and its messages",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.open()
+			defer r.close()
+			brokers, err := r.masters(c.Context())
+			if err != nil {
+				return err
+			}
+			for _, broker := range slices.Sorted(maps.Keys(brokers)) {
+				if _, err := r.call(c.Context(), brokers[broker], remoting.ReqDeleteTopicInBroker,
+					&remoting.DeleteTopicInBrokerRequest{Topic: args[0]}, nil); err != nil {
+					return err
+				}
+			}
+			if _, err := r.call(c.Context(), r.namesrv, remoting.ReqDeleteTopicInNamesrv,
+				&remoting.DeleteTopicInNamesrvRequest{Topic: args[0]}, nil); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "topic %s deleted\n", args[0])
+			return nil
+		},
+	}
+}
+
+func groupCreate(r *remote) *cobra.Command {
+	var ordered bool
+	var attempts int32
+	c := &cobra.Command{
+		Use:   "create GROUP",
+		Short: "Create a consumer group on every broker, or change it",
+		Args:  cobra.ExactArgs(1),
+	}
+	c.Flags().BoolVar(&ordered, "fifo", false, "deliver in order")
+	c.Flags().Int32Var(&attempts, "max-attempts", 17, "deliveries before a message goes to the dead-letter topic")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := names.CheckGroup(args[0]); err != nil {
+			return err
+		}
+		if attempts < 1 {
+			return fmt.Errorf("--max-attempts %d: at least 1", attempts)
+		}
+		r.open()
+		defer r.close()
+		brokers, err := r.masters(c.Context())
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(map[string]any{
+			"groupName": args[0], "consumeEnable": true, "consumeFromMinEnable": true,
+			"consumeBroadcastEnable": true, "consumeMessageOrderly": ordered,
+			"retryQueueNums": 1, "retryMaxTimes": attempts - 1, "brokerId": 0,
+			"whichBrokerWhenConsumeSlowly": 1, "notifyConsumerIdsChangedEnable": true,
+			"consumeTimeoutMinute": 15,
+		})
+		if err != nil {
+			return err
+		}
+		for _, broker := range slices.Sorted(maps.Keys(brokers)) {
+			if _, err := r.call(c.Context(), brokers[broker], remoting.ReqUpdateAndCreateSubscriptionGroup, nil, body); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "group %s on %s\n", args[0], broker)
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// pollTime is how long a request for messages waits at the broker.
+const pollTime = 10 * time.Second
+
+// popBatch is how many messages one request asks for.
+const popBatch = 32
+
+type consumeFlags struct {
+	remote
+	group, tag string
+	max        int
+	idle       time.Duration
+	invisible  time.Duration
+	asJSON     bool
+
+	received atomic.Int32 // so that no more messages are asked for than are printed
+}
+
+func consumeCommand() *cobra.Command {
+	f := &consumeFlags{}
+	c := &cobra.Command{
+		Use:   "consume TOPIC",
+		Short: "Receive messages, print and acknowledge them",
+		Args:  cobra.ExactArgs(1),
+	}
+	f.flags(c)
+	c.Flags().StringVarP(&f.group, "group", "g", "bolide-consume", "consumer `GROUP`; a new one begins with the oldest message")
+	c.Flags().StringVar(&f.tag, "tag", "*", "tag `EXPRESSION`, such as A||B")
+	c.Flags().IntVar(&f.max, "max", 0, "end after this many messages (0: never)")
+	c.Flags().DurationVar(&f.idle, "idle", 0, "end when nothing has come for so long (0: never)")
+	c.Flags().DurationVar(&f.invisible, "invisible", 30*time.Second, "how long a message is ours before others get it")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print whole messages, one JSON object a line")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := errors.Join(names.CheckTopic(args[0]), names.CheckGroup(f.group)); err != nil {
+			return err
+		}
+		if _, err := filter.Compile(filter.KindTag, f.tag); err != nil {
+			return err
+		}
+		f.open()
+		defer f.close()
+		err := f.consume(c.Context(), c.OutOrStdout(), args[0])
+		if c.Context().Err() != nil {
+			return nil // Ctrl-C is how it ends
+		}
+		return err
+	}
+	return c
+}
+
+// consume pops from all brokers at once, and hands what comes to one printer.
+func (f *consumeFlags) consume(ctx context.Context, out io.Writer, topic string) error {
+	at, err := f.route(ctx, topic)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, ctx := errgroup.WithContext(ctx)
+	deliveries := make(chan delivery)
+	for _, broker := range at {
+		if broker.read == 0 {
+			continue
+		}
+		g.Go(func() error { return f.popFrom(ctx, broker, topic, deliveries) })
+	}
+	g.Go(func() error {
+		defer cancel()
+		return f.print(ctx, out, deliveries)
+	})
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// delivery is one received message and what acknowledges it.
+type delivery struct {
+	message *message.Message
+	handle  receipt.Handle
+	topic   string
+	addr    string
+}
+
+func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, to chan<- delivery) error {
+	for ctx.Err() == nil && (f.max == 0 || f.received.Load() < int32(f.max)) {
+		all, err := f.pop(ctx, broker, topic)
+		if err != nil {
+			return err
+		}
+		f.received.Add(int32(len(all)))
+		for _, d := range all {
+			select {
+			case to <- d:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+func (f *consumeFlags) pop(ctx context.Context, broker queues, topic string) ([]delivery, error) {
+	count := int32(popBatch)
+	if f.max > 0 {
+		count = min(count, int32(f.max)-f.received.Load())
+	}
+	within, cancel := context.WithTimeout(ctx, pollTime+callTimeout)
+	defer cancel()
+	answer, err := f.client.Call(within, broker.addr, remoting.ReqPopMessage, &remoting.PopMessageRequest{
+		ConsumerGroup: f.group, Topic: topic, QueueID: -1, MaxMsgNums: count,
+		InvisibleTime: f.invisible.Milliseconds(), PollTime: pollTime.Milliseconds(),
+		BornTime: time.Now().UnixMilli(), ExpType: filter.KindTag, Exp: f.tag, BrokerName: broker.broker,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch answer.Code {
+	case remoting.ResSuccess:
+		return deliveries(answer, broker, topic)
+	case remoting.ResPollingTimeout, remoting.ResNoMessage, remoting.ResPullNotFound:
+		return nil, nil
+	case remoting.ResPollingFull:
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		return nil, nil
+	}
+	return nil, &refusal{addr: broker.addr, code: answer.Code, remark: answer.Remark}
+}
+
+// deliveries reads the messages of an answer and builds the receipt of each.
+func deliveries(answer *remoting.Command, broker queues, topic string) ([]delivery, error) {
+	var h remoting.PopMessageResponse
+	if err := answer.Decode(&h); err != nil {
+		return nil, err
+	}
+	starts, err := receipt.ParseStartOffsets(h.StartOffsetInfo)
+	if err != nil {
+		return nil, err
+	}
+	var all []delivery
+	for body := answer.Body; len(body) > 0; {
+		m := &message.Message{}
+		n, err := message.DecodeStored(body, m)
+		if err != nil {
+			return nil, fmt.Errorf("a message from %s: %w", broker.addr, err)
+		}
+		body = body[n:]
+		d := delivery{message: m, topic: topic, addr: broker.addr}
+		if text, ok := m.Properties.Get(message.PropertyPopCheckpoint); ok {
+			if d.handle, err = receipt.Parse(text); err != nil {
+				return nil, err
+			}
+		} else {
+			q := receipt.Queue{QueueID: m.QueueID, RetryFlag: retryFlag(m.Topic, topic)}
+			d.handle = receipt.Handle{
+				StartOffset: starts[q], PopTime: h.PopTime, InvisibleTime: h.InvisibleTime,
+				ReviveQueue: h.ReviveQid, RetryFlag: q.RetryFlag, Broker: broker.broker,
+				QueueID: m.QueueID, Offset: m.QueueOffset, LogOffset: receipt.NoLogOffset,
+			}
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// retryFlag tells by a message's stored topic where it was read from.
+func retryFlag(stored, requested string) byte {
+	switch {
+	case stored == requested:
+		return receipt.FlagNormal
+	case names.IsPopRetryV2(stored):
+		return receipt.FlagRetryV2
+	}
+	return receipt.FlagRetryV1
+}
+
+// print prints and acknowledges, until there were enough or none came for too long.
+func (f *consumeFlags) print(ctx context.Context, out io.Writer, from <-chan delivery) error {
+	idle := make(<-chan time.Time)
+	for n := 0; f.max == 0 || n < f.max; n++ {
+		if f.idle > 0 {
+			idle = time.After(f.idle)
+		}
+		select {
+		case d := <-from:
+			if err := f.printOne(out, d); err != nil {
+				return err
+			}
+			if err := f.ack(ctx, d); err != nil {
+				return err
+			}
+		case <-idle:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (f *consumeFlags) ack(ctx context.Context, d delivery) error {
+	_, err := f.call(ctx, d.addr, remoting.ReqAckMessage, &remoting.AckMessageRequest{
+		ConsumerGroup: f.group, Topic: d.handle.RealTopic(d.topic, f.group), QueueID: d.handle.QueueID,
+		ExtraInfo: d.handle.String(), Offset: d.handle.Offset, BrokerName: d.handle.Broker,
+	}, nil)
+	return err
+}
+
+func (f *consumeFlags) printOne(out io.Writer, d delivery) error {
+	m := d.message
+	body, err := unpacked(m)
+	if err != nil {
+		return err
+	}
+	if !f.asJSON {
+		_, err := fmt.Fprintf(out, "%s\n", body)
+		return err
+	}
+	properties := map[string]string{}
+	for name, value := range m.Properties.All() {
+		properties[name] = value
+	}
+	return json.NewEncoder(out).Encode(struct {
+		ID         string            `json:"id"`
+		Topic      string            `json:"topic"`
+		Queue      int32             `json:"queue"`
+		Offset     int64             `json:"offset"`
+		Tag        string            `json:"tag,omitempty"`
+		Attempt    int32             `json:"attempt"`
+		Born       time.Time         `json:"born"`
+		Properties map[string]string `json:"properties"`
+		Body       string            `json:"body"`
+	}{m.UniqueID(), d.topic, m.QueueID, m.QueueOffset, m.Tag(), m.ReconsumeTimes + 1,
+		time.UnixMilli(m.BornTimestamp), properties, string(body)})
+}

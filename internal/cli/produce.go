@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// producerGroup is the group that produce sends as.
+const producerGroup = "bolide-produce"
+
+// maxLine is the longest message that produce reads from a line.
+const maxLine = 4 << 20
+
+type produceFlags struct {
+	remote
+	body, tag, key, messageGroup string
+	properties                   []string
+	turn                         int32 // round robin over the queues
+}
+
+func produceCommand() *cobra.Command {
+	f := &produceFlags{}
+	c := &cobra.Command{
+		Use:   "produce TOPIC",
+		Short: "Send one message, or every line of standard input",
+		Args:  cobra.ExactArgs(1),
+	}
+	f.flags(c)
+	c.Flags().StringVarP(&f.body, "body", "b", "", "send this `TEXT` instead of standard input's lines")
+	c.Flags().StringVar(&f.tag, "tag", "", "the messages' tag")
+	c.Flags().StringVar(&f.key, "key", "", "the messages' key")
+	c.Flags().StringVar(&f.messageGroup, "message-group", "", "messages of one `GROUP` are delivered in order")
+	c.Flags().StringArrayVar(&f.properties, "property", nil, "`NAME=VALUE`, a property of the messages")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		properties, err := f.messageProperties()
+		if err != nil {
+			return err
+		}
+		f.open()
+		defer f.close()
+		at, err := f.writable(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if c.Flags().Changed("body") {
+			return f.send(c, args[0], at, properties, []byte(f.body))
+		}
+		if interactive(c.InOrStdin()) {
+			fmt.Fprintln(c.ErrOrStderr(), "one message a line, end with Ctrl-D")
+		}
+		return eachLine(c.InOrStdin(), func(line []byte) error {
+			return f.send(c, args[0], at, properties, line)
+		})
+	}
+	return c
+}
+
+func (f *produceFlags) messageProperties() (message.Properties, error) {
+	var text []byte
+	add := func(name, value string) error {
+		if value == "" {
+			return nil
+		}
+		if err := message.CheckProperty(name, value); err != nil {
+			return err
+		}
+		text = message.AppendProperty(text, name, value)
+		return nil
+	}
+	err := errors.Join(add(message.PropertyTags, f.tag), add(message.PropertyKeys, f.key),
+		add(message.PropertyShardingKey, f.messageGroup))
+	for _, p := range f.properties {
+		name, value, ok := strings.Cut(p, "=")
+		switch {
+		case !ok:
+			err = errors.Join(err, fmt.Errorf("--property %q is not NAME=VALUE", p))
+		case message.Reserved(name):
+			err = errors.Join(err, fmt.Errorf("--property %s: the name is reserved", name))
+		default:
+			err = errors.Join(err, add(name, value))
+		}
+	}
+	return message.Properties(text), err
+}
+
+// writable lists the queues of a topic; one that does not exist yet is made by sending to
+// it, where the broker makes topics so.
+func (f *produceFlags) writable(ctx context.Context, topic string) ([]queues, error) {
+	if err := names.CheckTopic(topic); err != nil {
+		return nil, err
+	}
+	all, err := f.route(ctx, topic)
+	if err != nil {
+		template, templateErr := f.route(ctx, names.AutoCreate)
+		if templateErr != nil {
+			return nil, err
+		}
+		all = template
+	}
+	var can []queues
+	for _, q := range all {
+		if q.write > 0 {
+			can = append(can, q)
+		}
+	}
+	if len(can) == 0 {
+		return nil, fmt.Errorf("topic %s has no queue to write to", topic)
+	}
+	return can, nil
+}
+
+// choose picks the queue: by message group, else in turn.
+func (f *produceFlags) choose(at []queues) (broker queues, queue int32) {
+	if f.messageGroup != "" {
+		h := message.JavaHash(f.messageGroup) & 0x7fffffff
+		broker = at[int(h)%len(at)]
+		return broker, h % broker.write
+	}
+	f.turn++
+	broker = at[int(f.turn)%len(at)]
+	return broker, f.turn % broker.write
+}
+
+func (f *produceFlags) send(c *cobra.Command, topic string, at []queues, properties message.Properties, body []byte) error {
+	broker, queue := f.choose(at)
+	id := message.NewUniqueID()
+	_, err := f.call(c.Context(), broker.addr, remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
+		V2: true, ProducerGroup: producerGroup, Topic: topic,
+		DefaultTopic: names.AutoCreate, DefaultTopicQueueNums: 8,
+		QueueID: queue, BornTimestamp: time.Now().UnixMilli(),
+		Properties: string(properties.WithAll(message.PropertyUniqKey, id, message.PropertyWait, "true")),
+	}, body)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.OutOrStdout(), id)
+	return nil
+}
+
+// eachLine calls do with every line, without its end.
+func eachLine(r io.Reader, do func([]byte) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if err := do(lines.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+// callTimeout bounds one request of a client command.
+const callTimeout = 5 * time.Second
+
+// remote is what client commands talk to: the servers behind a name server.
+type remote struct {
+	namesrv string
+	client  *transport.Client
+}
+
+// remoteFlags adds the flag that says where the servers are.
+func (r *remote) flags(c *cobra.Command) {
+	standard := os.Getenv("NAMESRV_ADDR")
+	if standard == "" {
+		standard = "127.0.0.1:9876"
+	}
+	c.PersistentFlags().StringVarP(&r.namesrv, "namesrv", "n", standard, "`HOST:PORT` of the name server (or of any port of a bolide server)")
+}
+
+// open connects, as far as there is something to connect to; the caller closes.
+func (r *remote) open() {
+	r.client = transport.NewClient(transport.ClientOptions{})
+	r.namesrv, _, _ = strings.Cut(r.namesrv, ";")
+}
+
+func (r *remote) close() { r.client.Close() }
+
+// call sends a request and turns a refusal into an error.
+func (r *remote) call(ctx context.Context, addr string, code int32, h remoting.Header, body []byte) (*remoting.Command, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := r.client.Call(ctx, addr, code, h, body)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Code != remoting.ResSuccess {
+		return answer, &refusal{addr: addr, code: answer.Code, remark: answer.Remark}
+	}
+	return answer, nil
+}
+
+// refusal is an answer other than success.
+type refusal struct {
+	addr   string
+	code   int32
+	remark string
+}
+
+func (e *refusal) Error() string {
+	remark := e.remark
+	if remark == "" {
+		remark = "no reason given"
+	}
+	return fmt.Sprintf("%s answers %s (%d): %s", e.addr, remoting.ResponseName(e.code), e.code, remark)
+}
+
+func refusedWith(err error, code int32) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.code == code
+}
+
+// queues are the queues of one broker.
+type queues struct {
+	broker, addr string
+	read, write  int32
+}
+
+// route asks where a topic is.
+func (r *remote) route(ctx context.Context, topic string) ([]queues, error) {
+	answer, err := r.call(ctx, r.namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: topic}, nil)
+	if refusedWith(err, remoting.ResTopicNotExist) {
+		return nil, fmt.Errorf("topic %s does not exist; bolide admin topic create %s makes it", topic, topic)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var data remoting.TopicRouteData
+	if err := remoting.Unmarshal(answer.Body, &data); err != nil {
+		return nil, fmt.Errorf("route of %s: %w", topic, err)
+	}
+	var all []queues
+	for _, q := range data.QueueDatas {
+		for _, b := range data.BrokerDatas {
+			addr, ok := b.BrokerAddrs[0]
+			if b.BrokerName != q.BrokerName || !ok {
+				continue
+			}
+			one := queues{broker: q.BrokerName, addr: addr}
+			if q.Perm&permRead != 0 {
+				one.read = q.ReadQueueNums
+			}
+			if q.Perm&permWrite != 0 {
+				one.write = q.WriteQueueNums
+			}
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+const (
+	permWrite = 2
+	permRead  = 4
+)
+
+// masters are the addresses of the brokers that take changes, by name.
+func (r *remote) masters(ctx context.Context) (map[string]string, error) {
+	answer, err := r.call(ctx, r.namesrv, remoting.ReqGetBrokerClusterInfo, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var info remoting.ClusterInfo
+	if err := remoting.Unmarshal(answer.Body, &info); err != nil {
+		return nil, fmt.Errorf("cluster info: %w", err)
+	}
+	all := map[string]string{}
+	for name, b := range info.BrokerAddrTable {
+		if addr, ok := b.BrokerAddrs[0]; ok {
+			all[name] = addr
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("name server %s knows no broker", r.namesrv)
+	}
+	return all, nil
+}

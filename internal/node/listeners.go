@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+)
+
+// The ports that clients of RocketMQ know.
+const (
+	namesrvPort = 9876
+	brokerPort  = 10911
+	grpcPort    = 8081
+	proxyPort   = 8080
+
+	// vipDistance is how far below the broker's port its second one lies.
+	vipDistance = 2
+)
+
+// Names of the listeners, as the start-up lines and the ready file have them.
+const (
+	listenerNamesrv = "namesrv"
+	listenerBroker  = "broker"
+	listenerVIP     = "broker-vip"
+	listenerGRPC    = "grpc"
+	listenerProxy   = "proxy"
+)
+
+// port is one address to listen on.
+type port struct {
+	name     string
+	flag     string // the flag that moves it
+	addr     string
+	optional bool // taken: a warning, not an error
+	says     string
+}
+
+// listener is one open port. Several names may share it.
+type listener struct {
+	net.Listener
+	names []string
+	says  string
+}
+
+func (l *listener) addr() netip.AddrPort {
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+		ap := tcp.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return netip.AddrPort{}
+}
+
+func (l *listener) has(name string) bool {
+	for _, n := range l.names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// ports lists what to listen on. An address that was not given is the default one; only
+// the defaults of the proxy and of the broker's second port may be taken.
+func (o *Options) ports() []port {
+	var all []port
+	add := func(on bool, name, flag, given, says string, standard int, optional bool) {
+		if !on {
+			return
+		}
+		p := port{name: name, flag: flag, addr: given, says: says}
+		if given == "" {
+			p.addr, p.optional = ":"+strconv.Itoa(standard), optional
+		}
+		all = append(all, p)
+	}
+	add(o.Roles.Namesrv, listenerNamesrv, "--namesrv-addr", o.NamesrvAddr, "name server", namesrvPort, false)
+	add(o.Roles.Broker, listenerBroker, "--broker-addr", o.BrokerAddr, "broker, Remoting", brokerPort, false)
+	if vip, ok := o.vipPort(); ok {
+		all = append(all, vip)
+	}
+	add(o.Roles.Proxy, listenerGRPC, "--grpc-addr", o.GRPCAddr, "proxy, gRPC v2", grpcPort, false)
+	add(o.Roles.Proxy, listenerProxy, "--proxy-addr", o.ProxyAddr, "proxy, Remoting and gRPC", proxyPort, true)
+	return all
+}
+
+// vipPort is the broker's second port, which there is only beside the standard one:
+// clients derive it from that.
+func (o *Options) vipPort() (port, bool) {
+	host := ""
+	if o.BrokerAddr != "" {
+		h, p, err := splitHostPort(o.BrokerAddr)
+		if err != nil || p != brokerPort {
+			return port{}, false
+		}
+		host = h
+	}
+	return port{
+		name: listenerVIP, flag: "--broker-addr", optional: true, says: "broker, VIP channel",
+		addr: net.JoinHostPort(host, strconv.Itoa(brokerPort-vipDistance)),
+	}, o.Roles.Broker
+}
+
+// listenAll opens the ports. Two names on one address share a listener, since every
+// listener answers everything.
+func listenAll(ctx context.Context, ports []port, warn func(string)) (all []*listener, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(all)
+			all = nil
+		}
+	}()
+	given := map[string]*listener{}
+	for _, p := range ports {
+		_, number, err := splitHostPort(p.addr)
+		if err != nil {
+			return all, fmt.Errorf("%s %q is not HOST:PORT: %w", p.flag, p.addr, err)
+		}
+		if shared := given[p.addr]; shared != nil && number != 0 {
+			shared.names = append(shared.names, p.name)
+			shared.says += "; " + p.says
+			continue
+		}
+		inner, err := new(net.ListenConfig).Listen(ctx, "tcp", p.addr)
+		switch {
+		case err == nil:
+		case p.optional && errors.Is(err, syscall.EADDRINUSE):
+			warn(fmt.Sprintf("no %s listener: %s is in use by another program", p.name, p.addr))
+			continue
+		case errors.Is(err, syscall.EADDRINUSE):
+			return all, fmt.Errorf("%s can't listen on %s: the port is in use; %s HOST:PORT takes another one", p.name, p.addr, p.flag)
+		default:
+			return all, fmt.Errorf("%s can't listen on %s: %w", p.name, p.addr, systemCause(err))
+		}
+		l := &listener{Listener: inner, names: []string{p.name}, says: p.says}
+		given[p.addr] = l
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+func closeAll(all []*listener) {
+	for _, l := range all {
+		_ = l.Close()
+	}
+}
+
+func systemCause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// beyondLoopback reports whether some listener can be reached from other machines.
+func beyondLoopback(all []*listener) bool {
+	for _, l := range all {
+		if !l.addr().Addr().IsLoopback() {
+			return true
+		}
+	}
+	return false
+}

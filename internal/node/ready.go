@@ -1,0 +1,56 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+)
+
+// Ready is where a node serves: the content of the ready file.
+type Ready struct {
+	Namesrv string `json:"namesrv,omitempty"`
+	Broker  string `json:"broker,omitempty"`
+	GRPC    string `json:"grpc,omitempty"`
+	Proxy   string `json:"proxy,omitempty"`
+	PID     int    `json:"pid"`
+}
+
+func readyOf(all []*listener) Ready {
+	r := Ready{PID: os.Getpid()}
+	for _, l := range all {
+		addr := dialable(l.addr()).String()
+		for _, name := range l.names {
+			switch name {
+			case listenerNamesrv:
+				r.Namesrv = addr
+			case listenerBroker:
+				r.Broker = addr
+			case listenerGRPC:
+				r.GRPC = addr
+			case listenerProxy:
+				r.Proxy = addr
+			}
+		}
+	}
+	return r
+}
+
+// dialable is an address of this machine behind which the listener is found.
+func dialable(a netip.AddrPort) netip.AddrPort {
+	if a.Addr().IsUnspecified() {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), a.Port())
+	}
+	return a
+}
+
+func (r Ready) write(path string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("ready file %s can't be written: %w", path, cause(err))
+	}
+	return nil
+}
