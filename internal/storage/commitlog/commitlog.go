@@ -1,5 +1,379 @@
 // Package commitlog is the one log: records of all topics in the order of their arrival.
 //
-// Invariants: one writer; offsets have no gaps but end-of-file records; after a torn
-// tail is cut, everything behind the cut is zero. Neighbours: storage.
+// Invariants: one writer; offsets have no gaps but end-of-file records; store times never
+// run backwards; a record is handed on to dispatch only when it is as durable as the
+// flush policy asks; after a torn tail is cut, or a write has failed, everything behind
+// the end is zero before anything is appended there. Neighbours: storage.
 package commitlog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/storage/segment"
+	"github.com/bolidemq/bolide/internal/wire/message"
+)
+
+// What an append can be answered beside success.
+var (
+	ErrBusy   = errors.New("the open buffers stayed full") // until the deadline
+	ErrClosed = errors.New("log closed")                   // or failed
+	ErrWrite  = errors.New("log write failed")             // wraps what the file system said
+	ErrTooBig = errors.New("does not fit into a log file")
+)
+
+// Options is what a log needs.
+type Options struct {
+	Pool    *segment.Pool
+	Dir     string
+	Size    int64         // of a file
+	Sync    bool          // complete appends after the sync instead of after the write
+	MaxOpen int64         // bytes appended and not yet written and dispatched
+	Keep    int64         // dispatched bytes that stay in memory for readers at the end
+	Chunk   int           // size of one buffer
+	Busy    time.Duration // how long Append waits for room
+	Now     func() int64  // ms
+	Log     *slog.Logger
+	Written func(records, bytes int, took time.Duration) // may be nil
+	Synced  func(took time.Duration)                     // may be nil
+}
+
+// Placed is where a record ended up.
+type Placed struct {
+	Physical       int64
+	QueueOffset    int64
+	StoreTimestamp int64
+	Size           int32
+}
+
+// Entry is a record on its way from the append to its dispatch. Note is what the caller
+// of Append wants to know again when it is dispatched.
+type Entry[N any] struct {
+	Placed
+	Note N
+
+	next *int64
+	done func(Placed, error)
+}
+
+// Batch is entries that became complete together. The writer, while it calls back, and
+// the dispatcher both hold it; it is used again when both are through.
+type Batch[N any] struct {
+	Entries []Entry[N]
+	users   atomic.Int32
+}
+
+// End is the log offset behind the last entry.
+func (b *Batch[N]) End() int64 {
+	e := &b.Entries[len(b.Entries)-1]
+	return e.Physical + int64(e.Size)
+}
+
+// Log is the open log.
+//
+// mu guards the end of the log and is held for memory operations alone: offsets and
+// store time are given out and the record is copied into the open buffer under it. The
+// queue offsets that Append is pointed to are guarded by it as well.
+//
+// What was appended is in mu.pending until the writer takes all of it, writes it with as
+// few writes as there are buffers, and completes it in order. Pending entries and buffers
+// are taken in one critical section, so they always end at the same offset.
+type Log[N any] struct {
+	opt Options
+	set *segment.Set
+	mu  struct {
+		sync.Mutex
+		end      int64 // where the next record goes
+		lastTime int64
+		chunk    *chunk // open buffer, nil at the start of a file
+		fresh    []*chunk
+		pending  *Batch[N]
+		room     chan struct{} // closed when there is more room; nil when nobody waits
+		refuse   time.Time     // after a failed write, until when appends are refused
+		why      error         // and with what
+		failed   error         // for good
+		asleep   bool          // the writer waits for wake
+	}
+	ring ring
+
+	wake    chan struct{}
+	written atomic.Int64 // in files
+	synced  atomic.Int64 // durable
+	done    atomic.Int64 // dispatched
+	dirtyTo int64        // the writer's: a failed write may have left bytes up to here
+
+	out struct {
+		sync.Mutex
+		batches []*Batch[N]
+		free    []*Batch[N]
+		wake    chan struct{}
+	}
+}
+
+// Open lists the files of the log; Scan, Cut and Start make it ready.
+func Open[N any](o Options) (*Log[N], error) {
+	set, err := segment.OpenSet(o.Pool, o.Dir, o.Size)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log[N]{opt: o, set: set, wake: make(chan struct{}, 1)}
+	l.out.wake = make(chan struct{}, 1)
+	l.ring.chunkSize = o.Chunk
+	l.mu.pending = &Batch[N]{}
+	return l, nil
+}
+
+// Start sets the log's end, behind which everything is zero and before which everything
+// is dispatched, and the store time of the last record.
+func (l *Log[N]) Start(end, lastTime int64) {
+	l.mu.end, l.mu.lastTime = end, lastTime
+	l.written.Store(end)
+	l.synced.Store(end)
+	l.done.Store(end)
+	l.ring.start = end
+}
+
+// Min is the first offset of the log.
+func (l *Log[N]) Min() int64 {
+	if files := l.set.Files(); len(files) > 0 {
+		return files[0].Base
+	}
+	return 0
+}
+
+// Written is the end of what is in files.
+func (l *Log[N]) Written() int64 { return l.written.Load() }
+
+// Synced is the end of what is durable.
+func (l *Log[N]) Synced() int64 { return l.synced.Load() }
+
+// Done is the end of what was dispatched.
+func (l *Log[N]) Done() int64 { return l.done.Load() }
+
+// End is the offset of the next append.
+func (l *Log[N]) End() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.end
+}
+
+// Files is the set of files.
+func (l *Log[N]) Files() *segment.Set { return l.set }
+
+// Put is one append: one record, or several of one queue side by side.
+type Put[N any] struct {
+	Records []byte  // encoded, one behind the other
+	Sizes   []int32 // of the records; nil for one
+	Next    *int64  // the queue's next offset; nil: the record keeps offset 0
+	Notes   []N     // one for each record; nil for one record
+	Note    N       // of one record
+	Done    func(Placed, error)
+}
+
+// Append places p at the end. Done is called by the writer, in log order, with the place
+// of the first record, unless Append returns an error, and then never.
+func (l *Log[N]) Append(p *Put[N]) error {
+	size := int64(len(p.Records))
+	if size+message.BlankSize > l.opt.Size {
+		return ErrTooBig
+	}
+	now := l.opt.Now()
+	l.mu.Lock()
+	if err := l.admitLocked(size); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	if now < l.mu.lastTime {
+		now = l.mu.lastTime
+	}
+	l.mu.lastTime = now
+	dst := l.reserveLocked(int(size))
+	copy(dst, p.Records)
+	if p.Sizes == nil {
+		l.placeLocked(dst, p.Next, now, &p.Note, p.Done)
+	} else {
+		done := p.Done
+		for i, n := range p.Sizes {
+			l.placeLocked(dst[:n], p.Next, now, &p.Notes[i], done)
+			dst, done = dst[n:], nil
+		}
+	}
+	wake := l.mu.asleep
+	l.mu.asleep = false
+	l.mu.Unlock()
+	if wake {
+		l.wake <- struct{}{}
+	}
+	return nil
+}
+
+func (l *Log[N]) placeLocked(dst []byte, next *int64, now int64, note *N, done func(Placed, error)) {
+	pending := l.mu.pending
+	pending.Entries = append(pending.Entries, Entry[N]{
+		Placed: Placed{Physical: l.mu.end, StoreTimestamp: now, Size: int32(len(dst))},
+		Note:   *note, next: next, done: done,
+	})
+	e := &pending.Entries[len(pending.Entries)-1]
+	if next != nil {
+		e.QueueOffset = *next
+		*next++
+	}
+	message.Patch(dst, e.QueueOffset, e.Physical, now)
+	l.mu.end += int64(len(dst))
+}
+
+// admitLocked waits for room for size bytes. It gives mu up while it waits.
+func (l *Log[N]) admitLocked(size int64) error {
+	var deadline *time.Timer
+	for {
+		if l.mu.failed != nil {
+			return l.mu.failed
+		}
+		if l.mu.why != nil {
+			if time.Now().Before(l.mu.refuse) {
+				return l.mu.why
+			}
+			l.mu.why = nil
+		}
+		open := l.mu.end - min(l.done.Load(), l.written.Load())
+		if open == 0 || open+size <= l.opt.MaxOpen {
+			return nil
+		}
+		if deadline == nil {
+			deadline = time.NewTimer(l.opt.Busy)
+			defer deadline.Stop()
+		}
+		if l.mu.room == nil {
+			l.mu.room = make(chan struct{})
+		}
+		room := l.mu.room
+		l.mu.Unlock()
+		var late bool
+		select {
+		case <-room:
+		case <-deadline.C:
+			late = true
+		}
+		l.mu.Lock()
+		if late {
+			return ErrBusy
+		}
+	}
+}
+
+// reserveLocked gives the place for a record of size bytes, in a new file when it and an
+// end-of-file record do not fit into this one.
+func (l *Log[N]) reserveLocked(size int) []byte {
+	left := l.opt.Size - l.mu.end%l.opt.Size
+	if int64(size)+message.BlankSize > left {
+		if left < l.opt.Size {
+			c := l.chunkLocked(message.BlankSize)
+			message.AppendBlank(c.buf[c.n:c.n], int32(left))
+			c.n += message.BlankSize
+		}
+		l.mu.end += left
+		l.mu.chunk = nil
+	} else if left == l.opt.Size {
+		l.mu.chunk = nil
+	}
+	c := l.chunkLocked(size)
+	dst := c.buf[c.n : c.n+size]
+	c.n += size
+	return dst
+}
+
+func (l *Log[N]) chunkLocked(size int) *chunk {
+	if c := l.mu.chunk; c != nil && len(c.buf)-c.n >= size {
+		return c
+	}
+	c := l.ring.add(l.mu.end, size)
+	l.mu.chunk = c
+	l.mu.fresh = append(l.mu.fresh, c)
+	return c
+}
+
+// Next waits for the next batch that is complete, in log order. Dispatched says when it
+// has been dealt with.
+func (l *Log[N]) Next(ctx context.Context) (*Batch[N], error) {
+	for {
+		if b := l.TryNext(); b != nil {
+			return b, nil
+		}
+		select {
+		case <-l.out.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// TryNext is the next complete batch, nil if there is none now.
+func (l *Log[N]) TryNext() *Batch[N] {
+	o := &l.out
+	o.Lock()
+	defer o.Unlock()
+	if len(o.batches) == 0 {
+		return nil
+	}
+	b := o.batches[0]
+	n := copy(o.batches, o.batches[1:])
+	o.batches[n] = nil
+	o.batches = o.batches[:n]
+	return b
+}
+
+// recycle lets go of a batch; the second to do so makes it free.
+func (l *Log[N]) recycle(b *Batch[N]) {
+	if b.users.Add(-1) != 0 {
+		return
+	}
+	if cap(b.Entries) > maxFreeEntries {
+		return
+	}
+	clear(b.Entries)
+	b.Entries = b.Entries[:0]
+	l.out.Lock()
+	if len(l.out.free) < 4 {
+		l.out.free = append(l.out.free, b)
+	}
+	l.out.Unlock()
+}
+
+// maxFreeEntries is how large a batch may have grown and still be used again.
+const maxFreeEntries = 1 << 14
+
+func (l *Log[N]) freeBatch() *Batch[N] {
+	l.out.Lock()
+	defer l.out.Unlock()
+	n := len(l.out.free)
+	if n == 0 {
+		return &Batch[N]{}
+	}
+	b := l.out.free[n-1]
+	l.out.free[n-1] = nil
+	l.out.free = l.out.free[:n-1]
+	return b
+}
+
+// Dispatched says that readers see everything of the batch and before it.
+func (l *Log[N]) Dispatched(b *Batch[N]) {
+	end := b.End()
+	l.recycle(b)
+	l.done.Store(end)
+	l.ring.trim(end - l.opt.Keep)
+	l.makeRoom()
+}
+
+func (l *Log[N]) makeRoom() {
+	l.mu.Lock()
+	room := l.mu.room
+	l.mu.room = nil
+	l.mu.Unlock()
+	if room != nil {
+		close(room)
+	}
+}

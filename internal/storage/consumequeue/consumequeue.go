@@ -2,5 +2,296 @@
 // points into the commit log.
 //
 // Invariants: entries are written in log order by the dispatcher alone; no entry points
-// past the end of the log after recovery. Neighbours: storage.
+// past the end of the log after recovery; what is not yet in a file is in memory, and the
+// log can say it again; bytes behind the last entry are zero. Neighbours: storage.
 package consumequeue
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/errors/oserror"
+
+	"github.com/bolidemq/bolide/internal/storage/segment"
+	"github.com/bolidemq/bolide/internal/wire/message"
+)
+
+// EntrySize is the size of one entry: log offset, record size, tags code.
+const EntrySize = 20
+
+// Entry points to one record.
+type Entry struct {
+	Physical int64
+	Size     int32
+	TagsCode int64
+}
+
+// Filler is the entry that stands where a queue has none of its own: before its first
+// record when that is not number 0.
+var Filler = Entry{Physical: 0, Size: math.MaxInt32, TagsCode: 0}
+
+// IsFiller reports whether e only fills a place.
+func (e Entry) IsFiller() bool { return e == Filler }
+
+// AppendEntry appends the 20 bytes of e.
+func AppendEntry(dst []byte, e Entry) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(e.Physical))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(e.Size))
+	return binary.BigEndian.AppendUint64(dst, uint64(e.TagsCode))
+}
+
+// DecodeEntry reads the first 20 bytes of p.
+func DecodeEntry(p []byte) Entry {
+	_ = p[EntrySize-1]
+	return Entry{
+		Physical: int64(binary.BigEndian.Uint64(p)),
+		Size:     int32(binary.BigEndian.Uint32(p[8:])),
+		TagsCode: int64(binary.BigEndian.Uint64(p[12:])),
+	}
+}
+
+// Options is what the queues of a store need.
+type Options struct {
+	Pool        *segment.Pool
+	Dir         string
+	FileEntries int
+}
+
+// Store is all queues.
+type Store struct {
+	opt    Options
+	topics sync.Map // string → *Topic
+	making sync.Mutex
+	stale  map[string]bool // folders of topics that are no more; guarded by making
+	dirty  struct {
+		sync.Mutex
+		queues []*Queue // have entries that are in no file
+	}
+	unsynced struct {
+		sync.Mutex
+		queues map[*Queue]int64 // first byte not yet synced; touched by the flusher alone
+	}
+}
+
+// Topic is the queues of one topic.
+type Topic struct {
+	Name string
+	// KeyHash is the hash of the name and the # behind it, from which hashing of a key of
+	// this topic goes on.
+	KeyHash int32
+	queues  atomic.Pointer[[]*Queue] // sorted by ID
+}
+
+// Open is an empty store over the folder; Load reads what is there.
+func Open(o Options) *Store {
+	s := &Store{opt: o, stale: make(map[string]bool)}
+	s.unsynced.queues = make(map[*Queue]int64)
+	return s
+}
+
+// Queue finds a queue; nil when it does not exist.
+func (s *Store) Queue(topic string, id int32) *Queue {
+	if t, ok := s.topics.Load(topic); ok {
+		return t.(*Topic).queue(id)
+	}
+	return nil
+}
+
+func (t *Topic) queue(id int32) *Queue {
+	p := t.queues.Load()
+	if p == nil {
+		return nil
+	}
+	qs := *p
+	if int(id) < len(qs) && id >= 0 && qs[id].ID == id {
+		return qs[id]
+	}
+	i := sort.Search(len(qs), func(i int) bool { return qs[i].ID >= id })
+	if i < len(qs) && qs[i].ID == id {
+		return qs[i]
+	}
+	return nil
+}
+
+// Make finds a queue or makes it in memory; its folder is made with its first file. The
+// topic's name is copied.
+func (s *Store) Make(topic string, id int32) *Queue {
+	if q := s.Queue(topic, id); q != nil {
+		return q
+	}
+	s.making.Lock()
+	defer s.making.Unlock()
+	if q := s.Queue(topic, id); q != nil {
+		return q
+	}
+	var t *Topic
+	if v, ok := s.topics.Load(topic); ok {
+		t = v.(*Topic)
+	} else {
+		name := string(append([]byte(nil), topic...))
+		if s.stale[name] {
+			delete(s.stale, name)
+			fs := s.opt.Pool.FS()
+			// What stays because of an error is overwritten or found out by its offsets.
+			_ = fs.RemoveAll(fs.PathJoin(s.opt.Dir, name))
+		}
+		t = &Topic{Name: name, KeyHash: message.JavaHash(name + "#")}
+		s.topics.Store(name, t)
+	}
+	q := &Queue{Topic: t, ID: id, store: s}
+	q.mu.set = segment.NewSet(s.opt.Pool, s.dir(t.Name, id), s.fileSize())
+	t.add(q)
+	return q
+}
+
+func (t *Topic) add(q *Queue) {
+	var old []*Queue
+	if p := t.queues.Load(); p != nil {
+		old = *p
+	}
+	qs := make([]*Queue, 0, len(old)+1)
+	qs = append(append(qs, old...), q)
+	sort.Slice(qs, func(i, j int) bool { return qs[i].ID < qs[j].ID })
+	t.queues.Store(&qs)
+}
+
+// Queues are the topic's queues, sorted by ID.
+func (t *Topic) Queues() []*Queue {
+	if p := t.queues.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Topics is all topics, sorted by name.
+func (s *Store) Topics() []*Topic {
+	var ts []*Topic
+	s.topics.Range(func(_, v any) bool {
+		ts = append(ts, v.(*Topic))
+		return true
+	})
+	sort.Slice(ts, func(i, j int) bool { return ts[i].Name < ts[j].Name })
+	return ts
+}
+
+// Each calls f for every queue, in no order.
+func (s *Store) Each(f func(*Queue)) {
+	s.topics.Range(func(_, v any) bool {
+		for _, q := range v.(*Topic).Queues() {
+			f(q)
+		}
+		return true
+	})
+}
+
+func (s *Store) fileSize() int64 { return int64(s.opt.FileEntries) * EntrySize }
+
+func (s *Store) dir(topic string, id int32) string {
+	return s.opt.Pool.FS().PathJoin(s.opt.Dir, topic, strconv.Itoa(int(id)))
+}
+
+// Delete removes a topic with its queues and their folder, and makes that durable.
+func (s *Store) Delete(topic string) error {
+	v, ok := s.topics.LoadAndDelete(topic)
+	if ok {
+		for _, q := range v.(*Topic).Queues() {
+			q.discard()
+		}
+	}
+	fs := s.opt.Pool.FS()
+	dir := fs.PathJoin(s.opt.Dir, topic)
+	if err := fs.RemoveAll(dir); err != nil && !oserror.IsNotExist(err) {
+		return fmt.Errorf("removing %s: %w", dir, err)
+	}
+	if err := segment.SyncDir(fs, s.opt.Dir); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// DeleteAll removes every queue.
+func (s *Store) DeleteAll() error {
+	var errs []error
+	for _, t := range s.Topics() {
+		errs = append(errs, s.Delete(t.Name))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) markDirty(q *Queue) {
+	s.dirty.Lock()
+	s.dirty.queues = append(s.dirty.queues, q)
+	s.dirty.Unlock()
+}
+
+// Flush writes what is in memory only to the files, without syncing. What fails stays in
+// memory and is tried again by the next Flush.
+func (s *Store) Flush() error {
+	s.dirty.Lock()
+	queues := s.dirty.queues
+	s.dirty.queues = nil
+	s.dirty.Unlock()
+	var failed error
+	for _, q := range queues {
+		from, wrote, err := q.flush()
+		if wrote {
+			s.unsynced.Lock()
+			if old, ok := s.unsynced.queues[q]; !ok || from < old {
+				s.unsynced.queues[q] = from
+			}
+			s.unsynced.Unlock()
+		}
+		if err != nil {
+			failed = err
+			s.markDirty(q)
+		}
+	}
+	return failed
+}
+
+// Sync makes durable what Flush has written.
+func (s *Store) Sync() error {
+	s.unsynced.Lock()
+	defer s.unsynced.Unlock()
+	fs := s.opt.Pool.FS()
+	folders := map[string]bool{}
+	for q, from := range s.unsynced.queues {
+		fresh, err := q.sync(from)
+		if err != nil {
+			return err
+		}
+		if fresh {
+			folders[q.Topic.Name] = true
+		}
+		delete(s.unsynced.queues, q)
+	}
+	if len(folders) == 0 {
+		return nil
+	}
+	for topic := range folders {
+		if err := segment.SyncDir(fs, fs.PathJoin(s.opt.Dir, topic)); err != nil && !oserror.IsNotExist(err) {
+			return err
+		}
+	}
+	if err := segment.SyncDir(fs, s.opt.Dir); err != nil {
+		return err
+	}
+	return segment.SyncDir(fs, fs.PathDir(s.opt.Dir))
+}
+
+// RemoveBefore removes the files of every queue that hold nothing at or after logMin.
+func (s *Store) RemoveBefore(logMin int64) error {
+	var failed error
+	s.Each(func(q *Queue) {
+		if err := q.removeBefore(logMin); err != nil {
+			failed = err
+		}
+	})
+	return failed
+}

@@ -1,0 +1,268 @@
+package commitlog
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// refusal is how long appends are refused after a failed write before one is let through
+// to try again.
+const refusal = time.Second
+
+// taken is what the writer takes at once: all that was pending, and the buffers with it.
+type taken[N any] struct {
+	*Batch[N]
+	chunks []*chunk
+	ends   []int64 // how far each chunk was filled
+	open   *chunk  // the one of them that is filled further
+}
+
+// Run writes what is appended until ctx ends, and what is appended by then. It returns
+// an error when the log can't go on.
+func (l *Log[N]) Run(ctx context.Context) error {
+	var b taken[N]
+	for {
+		if !l.take(&b) {
+			select {
+			case <-l.wake:
+				continue
+			case <-ctx.Done():
+				return l.finish(&b)
+			}
+		}
+		if err := l.write(&b); err != nil {
+			return err
+		}
+	}
+}
+
+// finish writes what is left when the log is being stopped and refuses what comes later.
+func (l *Log[N]) finish(b *taken[N]) error {
+	l.mu.Lock()
+	l.mu.failed = ErrClosed
+	l.mu.Unlock()
+	l.makeRoom()
+	for l.take(b) {
+		if err := l.write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take moves all that is pending into b. When there is nothing, it marks the writer
+// asleep: the next append wakes it, once.
+func (l *Log[N]) take(b *taken[N]) bool {
+	free := l.freeBatch()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.mu.pending.Entries) == 0 {
+		l.mu.asleep = true
+		l.out.Lock()
+		l.out.free = append(l.out.free, free)
+		l.out.Unlock()
+		return false
+	}
+	l.mu.asleep = false
+	b.Batch, l.mu.pending = l.mu.pending, free
+	// The chunk that was open last time may have been filled further; fresh ones follow.
+	b.chunks, b.ends = append(b.chunks[:0], l.mu.fresh...), b.ends[:0]
+	for _, c := range b.chunks {
+		b.ends = append(b.ends, c.base+int64(c.n))
+	}
+	clear(l.mu.fresh)
+	l.mu.fresh = l.mu.fresh[:0]
+	b.open = l.mu.chunk
+	if b.open != nil {
+		l.mu.fresh = append(l.mu.fresh, b.open)
+	}
+	return true
+}
+
+// write writes a batch, syncs where the policy asks for it, hands the entries on to
+// dispatch and completes them.
+func (l *Log[N]) write(b *taken[N]) error {
+	start := time.Now()
+	from := l.written.Load()
+	err := l.writeChunks(b)
+	if l.opt.Written != nil {
+		l.opt.Written(len(b.Entries), int(l.written.Load()-from), time.Since(start))
+	}
+	if err == nil && l.opt.Sync {
+		if serr := l.SyncTo(l.written.Load()); serr != nil {
+			return l.fail(b, serr)
+		}
+	}
+	if err != nil {
+		l.takeBack(b, from, err)
+		if len(b.Entries) == 0 {
+			return nil
+		}
+	}
+	for _, c := range b.chunks {
+		if c != b.open {
+			l.ring.unref(c)
+		}
+	}
+	l.handOn(b.Batch)
+	l.makeRoom()
+	return nil
+}
+
+// handOn gives complete entries to dispatch and says so to who appended them: the
+// dispatcher may work already while the writer calls back.
+func (l *Log[N]) handOn(b *Batch[N]) {
+	b.users.Store(2)
+	o := &l.out
+	o.Lock()
+	o.batches = append(o.batches, b)
+	o.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+	for i := range b.Entries {
+		if done := b.Entries[i].done; done != nil {
+			done(b.Entries[i].Placed, nil)
+		}
+	}
+	l.recycle(b)
+}
+
+// writeChunks writes what of the batch is not written yet, and moves written along.
+func (l *Log[N]) writeChunks(b *taken[N]) error {
+	for i, c := range b.chunks {
+		from, end := max(l.written.Load(), c.base), b.ends[i]
+		if from >= end {
+			continue
+		}
+		if !l.set.Has(from) {
+			if err := l.set.Create(l.set.Base(from), true); err != nil {
+				return err
+			}
+		}
+		if err := l.clean(from); err != nil {
+			return err
+		}
+		if err := l.set.WriteAt(c.buf[from-c.base:end-c.base], from); err != nil {
+			l.dirtyTo = max(l.dirtyTo, end)
+			return err
+		}
+		l.written.Store(end)
+	}
+	return nil
+}
+
+// clean zeroes what a failed write may have left behind at. Without it a crash could
+// bring back an append that was answered with an error, or half of one: the next record
+// may end exactly where such a leftover begins.
+func (l *Log[N]) clean(at int64) error {
+	if l.dirtyTo == 0 {
+		return nil
+	}
+	for at < l.dirtyTo {
+		if !l.set.Has(at) {
+			break
+		}
+		n := min(l.dirtyTo, l.set.Base(at)+l.opt.Size) - at
+		n = min(n, int64(len(zeros)))
+		if err := l.set.WriteAt(zeros[:n], at); err != nil {
+			return err
+		}
+		at += n
+	}
+	l.dirtyTo = 0
+	return nil
+}
+
+var zeros [1 << 16]byte
+
+// takeBack undoes what of the batch was not written, and everything behind it: nobody has
+// been told of it yet. from is where the batch began. Under Sync nothing of the batch
+// counts as written, since nothing has synced it. Offsets are given back in reverse
+// order, so each queue ends where it was.
+func (l *Log[N]) takeBack(b *taken[N], from int64, why error) {
+	why = fmt.Errorf("%w: %w", ErrWrite, why)
+	l.mu.Lock()
+	all := append(b.Entries, l.mu.pending.Entries...)
+	n, end := 0, from
+	for !l.opt.Sync && n < len(all) && all[n].Physical < l.written.Load() {
+		// The end is behind a record, never behind an end-of-file record.
+		end = all[n].Physical + int64(all[n].Size)
+		n++
+	}
+	for i := len(all) - 1; i >= n; i-- {
+		if all[i].next != nil {
+			*all[i].next = all[i].QueueOffset
+		}
+	}
+	l.mu.pending.Entries = l.mu.pending.Entries[:0]
+	l.mu.fresh = l.mu.fresh[:0]
+	l.mu.chunk, b.open = nil, nil
+	b.chunks = b.chunks[:0]
+	l.mu.end = end
+	l.mu.refuse, l.mu.why = time.Now().Add(refusal), why
+	l.ring.rewind(end)
+	l.dirtyTo = max(l.dirtyTo, l.written.Load())
+	l.written.Store(end)
+	l.mu.Unlock()
+	l.makeRoom()
+	l.opt.Log.Warn("the log could not be written; appends are refused for a moment", "at", end, "refused", len(all)-n, "err", why)
+	for i := n; i < len(all); i++ {
+		if all[i].done != nil {
+			all[i].done(Placed{}, why)
+		}
+	}
+	b.Entries = all[:n:n]
+}
+
+// fail ends the log after a failed sync: what the disk holds is not known any more, so
+// nothing may be answered until the log is read again.
+func (l *Log[N]) fail(b *taken[N], why error) error {
+	why = fmt.Errorf("log sync failed: %w", why)
+	l.mu.Lock()
+	entries := append(b.Entries, l.mu.pending.Entries...)
+	l.mu.pending = &Batch[N]{}
+	l.mu.failed = fmt.Errorf("%w: %w", ErrClosed, why)
+	failed := l.mu.failed
+	l.mu.Unlock()
+	l.makeRoom()
+	for i := range entries {
+		if entries[i].done != nil {
+			entries[i].done(Placed{}, failed)
+		}
+	}
+	return why
+}
+
+// SyncTo makes the log durable up to end, which is written.
+func (l *Log[N]) SyncTo(end int64) error {
+	from := l.synced.Load()
+	if from >= end {
+		return nil
+	}
+	start := time.Now()
+	if err := l.set.Sync(from, end); err != nil {
+		return err
+	}
+	if l.opt.Synced != nil {
+		l.opt.Synced(time.Since(start))
+	}
+	for {
+		old := l.synced.Load()
+		if old >= end || l.synced.CompareAndSwap(old, end) {
+			return nil
+		}
+	}
+}
+
+// Fail refuses all appends from now on: the flusher's sync has failed.
+func (l *Log[N]) Fail(why error) {
+	l.mu.Lock()
+	if l.mu.failed == nil {
+		l.mu.failed = fmt.Errorf("%w: %w", ErrClosed, why)
+	}
+	l.mu.Unlock()
+	l.makeRoom()
+}

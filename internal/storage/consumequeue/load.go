@@ -1,0 +1,169 @@
+package consumequeue
+
+import (
+	"sort"
+	"strconv"
+
+	"github.com/cockroachdb/errors/oserror"
+
+	"github.com/bolidemq/bolide/internal/storage/segment"
+)
+
+// Load reads what the folder holds. Entries that point to trusted or beyond, with all
+// that follows them, are not taken: the log says them again. The folder of a topic whose
+// birth lies at or after trusted is of an earlier topic of that name: it is not read, and
+// goes when the topic gets its first queue. It returns the queues whose files do not fit
+// together; they are empty and their files removed, and the log has to say all of them.
+func (s *Store) Load(trusted int64, birth func(topic string) int64) (damaged []*Queue, err error) {
+	fs := s.opt.Pool.FS()
+	topics, err := fs.List(s.opt.Dir)
+	if oserror.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sort.Strings(topics)
+	for _, topic := range topics {
+		born := birth(topic)
+		if born > 0 && born >= trusted {
+			s.making.Lock()
+			s.stale[topic] = true
+			s.making.Unlock()
+			continue
+		}
+		ids, err := fs.List(fs.PathJoin(s.opt.Dir, topic))
+		if err != nil {
+			if info, statErr := fs.Stat(fs.PathJoin(s.opt.Dir, topic)); statErr == nil && !info.IsDir() {
+				continue
+			}
+			return nil, err
+		}
+		for _, name := range ids {
+			id, err := strconv.ParseInt(name, 10, 32)
+			if err != nil || strconv.FormatInt(id, 10) != name {
+				continue
+			}
+			q := s.Make(topic, int32(id))
+			sound, err := q.load(trusted, born)
+			if err != nil {
+				return nil, err
+			}
+			if !sound {
+				if err := q.Reset(); err != nil {
+					return nil, err
+				}
+				damaged = append(damaged, q)
+			}
+		}
+	}
+	return damaged, nil
+}
+
+// load finds the end of the queue in its files.
+func (q *Queue) load(trusted, born int64) (sound bool, err error) {
+	fs := q.store.opt.Pool.FS()
+	set, err := segment.OpenSet(q.store.opt.Pool, q.store.dir(q.Topic.Name, q.ID), q.store.fileSize())
+	if err != nil {
+		if info, statErr := fs.Stat(q.store.dir(q.Topic.Name, q.ID)); statErr == nil && !info.IsDir() {
+			return false, nil
+		}
+		return false, err
+	}
+	q.mu.Lock()
+	q.mu.set = set
+	q.mu.Unlock()
+	files := set.Files()
+	if len(files) == 0 {
+		return true, nil
+	}
+	for i, f := range files {
+		size, err := f.Size()
+		if err != nil {
+			return false, err
+		}
+		wrongSize := size != set.FileSize() && i < len(files)-1
+		if wrongSize || size > set.FileSize() || f.Base%set.FileSize() != 0 || (i > 0 && f.Base != files[i-1].Base+set.FileSize()) {
+			return false, nil
+		}
+	}
+	if err := set.Grow(); err != nil {
+		return false, err
+	}
+	end, err := q.findEnd(set, trusted)
+	if err != nil {
+		return false, err
+	}
+	if end > files[0].Base/EntrySize {
+		first, err := readEntry(set, files[0].Base/EntrySize)
+		if err != nil {
+			return false, err
+		}
+		if first.Size <= 0 || (born > 0 && first.Physical < born) {
+			return false, nil // zeroed at its front, or of an earlier topic of this name
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.max, q.mu.flushed, q.mu.first = end, end, end
+	q.mu.min, q.mu.minFor = 0, -1
+	return true, nil
+}
+
+// findEnd is the number of the first entry that is not to be trusted. Trusted entries
+// have no such entry before them, which makes both searches sound.
+func (q *Queue) findEnd(set *segment.Set, trusted int64) (int64, error) {
+	var failed error
+	good := func(at int64) bool {
+		e, err := readEntry(set, at)
+		if err != nil {
+			failed = err
+		}
+		return err == nil && e.Size > 0 && e.Physical >= 0 && e.Physical < trusted
+	}
+	files := set.Files()
+	i := len(files) - 1
+	for ; i >= 0; i-- {
+		if good(files[i].Base / EntrySize) {
+			break
+		}
+	}
+	if i < 0 {
+		return files[0].Base / EntrySize, failed
+	}
+	first := files[i].Base / EntrySize
+	n := sort.Search(int(set.FileSize()/EntrySize), func(n int) bool { return !good(first + int64(n)) })
+	return first + int64(n), failed
+}
+
+// Cut zeroes what the files hold behind the last entry, so that it can never be taken
+// for entries again, and makes that durable.
+func (q *Queue) Cut() (int64, error) {
+	q.flushing.Lock()
+	defer q.flushing.Unlock()
+	q.mu.RLock()
+	set, end := q.mu.set, q.mu.flushed
+	q.mu.RUnlock()
+	return set.ZeroFrom(end * EntrySize)
+}
+
+// Reset removes the queue's files and makes it empty.
+func (q *Queue) Reset() error {
+	q.flushing.Lock()
+	defer q.flushing.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.first, q.mu.flushed, q.mu.max, q.mu.min, q.mu.minFor = 0, 0, 0, 0, 0
+	q.mu.tail = nil
+	set := q.mu.set
+	q.mu.set = segment.NewSet(q.store.opt.Pool, set.Dir(), set.FileSize())
+	set.Forget()
+	fs := q.store.opt.Pool.FS()
+	if err := fs.RemoveAll(set.Dir()); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	if err := segment.SyncDir(fs, fs.PathDir(set.Dir())); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
