@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/storage/commitlog"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 )
 
@@ -26,11 +27,14 @@ var (
 	ErrPropertiesTooLarge = errors.New("properties too large")
 	// ErrDiskFull says that the disk is over its watermark or refused a write for lack of
 	// room. Writes go on by themselves when there is room.
-	ErrDiskFull = errors.New("disk full")
+	ErrDiskFull = commitlog.ErrFull
 	// ErrBusy says that the open buffers stayed full until the deadline.
-	ErrBusy = errors.New("store busy: the open buffers stayed full")
+	ErrBusy = commitlog.ErrBusy
 	// ErrClosed says that the store is closed or closing, or that its log has failed.
-	ErrClosed = errors.New("store closed")
+	ErrClosed = commitlog.ErrClosed
+	// ErrWrite says that a write failed for another reason than lack of room. The message is
+	// not stored; writes go on by themselves when the disk does.
+	ErrWrite = commitlog.ErrWrite
 	// ErrNotFound says that there is no record at an offset.
 	ErrNotFound = errors.New("no such record")
 	// ErrForeign says that the store's files are not what a store may hold, so that opening
@@ -81,8 +85,72 @@ type Options struct {
 	// it may be kept.
 	OnDispatch func([]Dispatched)
 
+	// Settle makes durable what OnDispatch has caused so far. It is called before a
+	// checkpoint: records before that are not dispatched again after a crash. May be nil.
+	Settle func() error
+
+	// BeforeDelete is asked before the log file with the offsets [first, end) is deleted; an
+	// error keeps it for now. May be nil.
+	BeforeDelete func(first, end int64) error
+
 	Log    *slog.Logger
 	Events Events
+}
+
+const (
+	defaultMaxMessage = 4 << 20
+	recordSlack       = 64 << 10 // what a record may have beside its body
+	keepInMemory      = 8 << 20  // newest log bytes kept for readers at the end
+	chunkSize         = 1 << 20
+)
+
+func (o *Options) fill() {
+	set(&o.FS, vfs.Default)
+	set(&o.LogSegmentSize, 1<<30)
+	set(&o.QueueFileEntries, 300_000)
+	set(&o.IndexSlots, 5_000_000)
+	set(&o.IndexEntries, 20_000_000)
+	set(&o.MaxMessageSize, defaultMaxMessage)
+	set(&o.FlushInterval, 500*time.Millisecond)
+	set(&o.CheckpointInterval, 5*time.Second)
+	set(&o.MaxOpenBytes, 64<<20)
+	set(&o.BusyAfter, 8*time.Second)
+	set(&o.MaxOpenFiles, 512)
+	if o.DelayLevels == nil {
+		for _, s := range []int{1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200} {
+			o.DelayLevels = append(o.DelayLevels, time.Duration(s)*time.Second)
+		}
+	}
+	if !o.StoreHost.IsValid() {
+		o.StoreHost = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 10911)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
+	if o.Birth == nil {
+		o.Birth = func(string) int64 { return 0 }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	r := &o.Retention
+	set(&r.MaxAge, 72*time.Hour)
+	if r.DeleteWhen == nil {
+		r.DeleteWhen = []int{4}
+	}
+	set(&r.CheckInterval, 10*time.Second)
+	set(&r.CleanPercent, 75)
+	set(&r.ForcePercent, 85)
+	set(&r.FullPercent, 90)
+	set(&r.EnoughFree, 20<<30)
+	set(&r.Location, time.Local)
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
 }
 
 // Retention says when log files are deleted. Zero fields take the defaults.
@@ -119,13 +187,7 @@ type Recovery struct {
 }
 
 // Placed is where an append ended up.
-type Placed struct {
-	PhysicalOffset int64
-	QueueOffset    int64
-	StoreTimestamp int64
-	QueueID        int32
-	Size           int32
-}
+type Placed = commitlog.Placed
 
 // Dispatched is one record that readers can see now.
 type Dispatched struct {
@@ -198,10 +260,4 @@ type ReadResult struct {
 	Records []Record
 
 	held *readBuffers
-}
-
-// QueueName names a queue that exists.
-type QueueName struct {
-	Topic   string
-	QueueID int32
 }

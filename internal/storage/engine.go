@@ -1,21 +1,56 @@
 // Package storage is the store: append, read, offsets, dispatch, retention and check of
-// log, queues and key index.
+// log, queues and key index. DESIGN.md tells how they go together.
 //
-// Invariants: readers see a message only after it was dispatched; Done is called once
+// Invariants: readers see a message only after it was dispatched; done is called once
 // for every append, in log order; recovery cuts what is torn and rebuilds what is
 // behind. Neighbours: publish appends, pull and pop read, broker opens it.
 package storage
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/storage/commitlog"
+	"github.com/bolidemq/bolide/internal/storage/consumequeue"
+	"github.com/bolidemq/bolide/internal/storage/keyindex"
+	"github.com/bolidemq/bolide/internal/storage/segment"
 )
 
 // Engine is one open store.
-type Engine struct{}
+//
+// Four loops work on it, each owner of its part: the log's writer; the dispatcher, the
+// only one to add to queues and index; the flusher, which syncs and writes checkpoints;
+// the retention, the only one to delete log files.
+type Engine struct {
+	opt    Options
+	pool   *segment.Pool
+	log    *commitlog.Log[note]
+	queues *consumequeue.Store
+	index  *keyindex.Index
+	tags   tagNames
 
-type readBuffers struct{}
+	full   atomic.Bool // over the full watermark
+	broken atomic.Bool // queues or index can't be trusted to be complete: no more checkpoints
+
+	dirty chan struct{} // something was dispatched; wakes the flusher
+
+	dispatching sync.Mutex // the dispatcher, and whoever waits for a moment without it
+	out         []Dispatched
+
+	saving sync.Mutex // one checkpoint at a time, and no topic deletion beside it
+	saved  struct {   // guarded by saving
+		indexFiles []keyindex.FileInfo
+		snapshotAt time.Time
+	}
+	lastTime     atomic.Int64 // store time of the last dispatched record
+	retaining    sync.Mutex   // one deletion of log files at a time
+	checkpointed atomic.Int64 // dispatched of the last checkpoint
+	warned       struct{ freeUnknown atomic.Bool }
+	closed       bool
+}
 
 // Loop is a part of the store that the owner runs until it stops the store.
 type Loop struct {
@@ -25,71 +60,113 @@ type Loop struct {
 
 // Open recovers the store in o.Dir, or makes an empty one, and returns when everything
 // in the log has been dispatched.
-func Open(o Options) (*Engine, error) { panic("unwritten") }
-
-// Loops are to be started in this order and stopped in the reverse order, then Close.
-func (e *Engine) Loops() []Loop { panic("unwritten") }
-
-// Append puts m at the log's end. m and its body may be reused when it returns. done is
-// called once: from the log's writer in log order, or before Append returns when the
-// message is refused. Append waits only while the open buffers are full.
-func (e *Engine) Append(m *message.Message, done func(Placed, error)) { panic("unwritten") }
-
-// AppendBatch puts all of ms, for one topic and queue, side by side with consecutive
-// queue offsets, or none of them.
-func (e *Engine) AppendBatch(ms []*message.Message, done func([]Placed, error)) { panic("unwritten") }
-
-// Read gives records of one queue.
-func (e *Engine) Read(r ReadRequest) ReadResult { panic("unwritten") }
-
-// Release gives the result's buffers back.
-func (r *ReadResult) Release() { panic("unwritten") }
-
-// ReadAt gives a copy of the record at a log offset.
-func (e *Engine) ReadAt(physicalOffset int64) ([]byte, error) { panic("unwritten") }
-
-// MinOffset is the first offset of a queue that can be read; 0 for an unknown queue.
-func (e *Engine) MinOffset(topic string, queueID int32) int64 { panic("unwritten") }
-
-// MaxOffset is the dispatched end of a queue; 0 for an unknown queue.
-func (e *Engine) MaxOffset(topic string, queueID int32) int64 { panic("unwritten") }
-
-// OffsetByTime is the first offset stored at or after ms, or with upper the last one
-// stored at or before it.
-func (e *Engine) OffsetByTime(topic string, queueID int32, ms int64, upper bool) int64 {
-	panic("unwritten")
+func Open(o Options) (*Engine, error) {
+	o.fill()
+	e := &Engine{opt: o, pool: segment.NewPool(o.FS, o.MaxOpenFiles), dirty: make(chan struct{}, 1)}
+	log, err := commitlog.Open[note](commitlog.Options{
+		Pool: e.pool, Dir: e.path("commitlog"), Size: o.LogSegmentSize, Sync: o.Flush == Sync,
+		MaxOpen: o.MaxOpenBytes, Keep: min(keepInMemory, o.MaxOpenBytes), Chunk: int(min(chunkSize, o.LogSegmentSize)),
+		Busy: o.BusyAfter, Now: o.Clock.NowMilli, Log: o.Log, Written: o.Events.Written, Synced: o.Events.Synced,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the log: %w", err)
+	}
+	e.log = log
+	e.queues = consumequeue.Open(consumequeue.Options{Pool: e.pool, Dir: e.path("consumequeue"), FileEntries: o.QueueFileEntries})
+	e.index = keyindex.Open(keyindex.Options{Pool: e.pool, Dir: e.path("index"), Slots: o.IndexSlots, Entries: o.IndexEntries})
+	if err := e.recover(); err != nil {
+		e.closeFiles()
+		return nil, fmt.Errorf("recovering the store in %s: %w", o.Dir, err)
+	}
+	return e, nil
 }
 
-// StoreTimeAt is the store timestamp of a queue's record, -1 when there is none.
-func (e *Engine) StoreTimeAt(topic string, queueID int32, offset int64) int64 { panic("unwritten") }
+func (e *Engine) path(elem ...string) string {
+	return e.opt.FS.PathJoin(append([]string{e.opt.Dir}, elem...)...)
+}
 
-// EarliestStoreTime is the store timestamp of the first record of a queue, -1 when empty.
-func (e *Engine) EarliestStoreTime(topic string, queueID int32) int64 { panic("unwritten") }
+// Loops are to be started in this order and stopped in the reverse order, then Close.
+func (e *Engine) Loops() []Loop {
+	return []Loop{
+		{"log writer", e.log.Run},
+		{"dispatcher", e.dispatch},
+		{"flusher", e.flush},
+		{"retention", e.retain},
+	}
+}
 
-// QueryKey finds records of topic by unique key or by a word of their KEYS, newest first,
-// stored between begin and end (ms, inclusive). The records are copies.
-func (e *Engine) QueryKey(topic, key string, max int, begin, end int64) ([]Record, error) {
-	panic("unwritten")
+// Close dispatches and flushes everything and marks a clean stop. The loops must have
+// ended. When the log has failed, the stop is not a clean one and the next Open recovers.
+func (e *Engine) Close() error {
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	for b := e.log.TryNext(); b != nil; b = e.log.TryNext() {
+		e.dispatchBatch(b)
+	}
+	err := e.log.Err()
+	if err == nil {
+		err = e.save(true)
+	}
+	if err == nil && !e.broken.Load() {
+		err = e.unmarkRunning()
+	}
+	e.closeFiles()
+	return err
+}
+
+func (e *Engine) closeFiles() {
+	e.log.Files().Close()
+	e.queues.Close()
+	e.index.Close()
 }
 
 // LogMin is the first log offset that is still there.
-func (e *Engine) LogMin() int64 { panic("unwritten") }
+func (e *Engine) LogMin() int64 { return e.log.Min() }
 
 // LogMax is the end of the log as far as it is dispatched.
-func (e *Engine) LogMax() int64 { panic("unwritten") }
+func (e *Engine) LogMax() int64 { return e.log.Done() }
 
-// Queues names the queues that have records, sorted.
-func (e *Engine) Queues() []QueueName { panic("unwritten") }
+// QueueName names a queue that exists.
+type QueueName struct {
+	Topic   string
+	QueueID int32
+}
+
+// Queues names the queues that have or had records, sorted.
+func (e *Engine) Queues() []QueueName {
+	var names []QueueName
+	e.queues.Each(func(q *consumequeue.Queue) {
+		if q.Max() > 0 {
+			names = append(names, QueueName{q.Topic.Name, q.ID})
+		}
+	})
+	return names
+}
 
 // Topics names the topics that have queues, sorted.
-func (e *Engine) Topics() []string { panic("unwritten") }
+func (e *Engine) Topics() []string {
+	var names []string
+	for _, t := range e.queues.Topics() {
+		names = append(names, t.Name)
+	}
+	return names
+}
 
 // DeleteTopic removes a topic's queues. Its records stay in the log until retention and
-// are found by nobody.
-func (e *Engine) DeleteTopic(topic string) error { panic("unwritten") }
-
-// Check walks log, queues and index and reports the first contradiction.
-func (e *Engine) Check() error { panic("unwritten") }
-
-// Close flushes everything and marks a clean stop. The loops must have ended.
-func (e *Engine) Close() error { panic("unwritten") }
+// are found by nobody. The caller sees to it that nothing is appended to the topic any
+// more, and that Birth tells so before it calls.
+func (e *Engine) DeleteTopic(topic string) error {
+	e.saving.Lock()
+	defer e.saving.Unlock()
+	// What is appended is dispatched first, or it would bring the queue back.
+	e.settle()
+	if err := e.writeSnapshot(topic); err != nil {
+		return fmt.Errorf("deleting topic %s: %w", topic, err)
+	}
+	if err := e.queues.Delete(topic); err != nil {
+		return fmt.Errorf("deleting topic %s: %w", topic, err)
+	}
+	return nil
+}

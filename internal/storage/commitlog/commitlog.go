@@ -23,6 +23,7 @@ var (
 	ErrBusy   = errors.New("the open buffers stayed full") // until the deadline
 	ErrClosed = errors.New("log closed")                   // or failed
 	ErrWrite  = errors.New("log write failed")             // wraps what the file system said
+	ErrFull   = errors.New("disk full")                    // the same for lack of room
 	ErrTooBig = errors.New("does not fit into a log file")
 )
 
@@ -44,9 +45,10 @@ type Options struct {
 
 // Placed is where a record ended up.
 type Placed struct {
-	Physical       int64
+	PhysicalOffset int64
 	QueueOffset    int64
 	StoreTimestamp int64
+	QueueID        int32
 	Size           int32
 }
 
@@ -70,7 +72,7 @@ type Batch[N any] struct {
 // End is the log offset behind the last entry.
 func (b *Batch[N]) End() int64 {
 	e := &b.Entries[len(b.Entries)-1]
-	return e.Physical + int64(e.Size)
+	return e.PhysicalOffset + int64(e.Size)
 }
 
 // Log is the open log.
@@ -161,6 +163,16 @@ func (l *Log[N]) End() int64 {
 	return l.mu.end
 }
 
+// Err is why the log has failed for good, nil when it has not.
+func (l *Log[N]) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.failed == ErrClosed {
+		return nil
+	}
+	return l.mu.failed
+}
+
 // Files is the set of files.
 func (l *Log[N]) Files() *segment.Set { return l.set }
 
@@ -169,8 +181,9 @@ type Put[N any] struct {
 	Records []byte  // encoded, one behind the other
 	Sizes   []int32 // of the records; nil for one
 	Next    *int64  // the queue's next offset; nil: the record keeps offset 0
-	Notes   []N     // one for each record; nil for one record
-	Note    N       // of one record
+	QueueID int32
+	Notes   []N // one for each record; nil for one record
+	Note    N   // of one record
 	Done    func(Placed, error)
 }
 
@@ -194,11 +207,11 @@ func (l *Log[N]) Append(p *Put[N]) error {
 	dst := l.reserveLocked(int(size))
 	copy(dst, p.Records)
 	if p.Sizes == nil {
-		l.placeLocked(dst, p.Next, now, &p.Note, p.Done)
+		l.placeLocked(dst, p.Next, p.QueueID, now, &p.Note, p.Done)
 	} else {
 		done := p.Done
 		for i, n := range p.Sizes {
-			l.placeLocked(dst[:n], p.Next, now, &p.Notes[i], done)
+			l.placeLocked(dst[:n], p.Next, p.QueueID, now, &p.Notes[i], done)
 			dst, done = dst[n:], nil
 		}
 	}
@@ -211,10 +224,10 @@ func (l *Log[N]) Append(p *Put[N]) error {
 	return nil
 }
 
-func (l *Log[N]) placeLocked(dst []byte, next *int64, now int64, note *N, done func(Placed, error)) {
+func (l *Log[N]) placeLocked(dst []byte, next *int64, queueID int32, now int64, note *N, done func(Placed, error)) {
 	pending := l.mu.pending
 	pending.Entries = append(pending.Entries, Entry[N]{
-		Placed: Placed{Physical: l.mu.end, StoreTimestamp: now, Size: int32(len(dst))},
+		Placed: Placed{PhysicalOffset: l.mu.end, StoreTimestamp: now, QueueID: queueID, Size: int32(len(dst))},
 		Note:   *note, next: next, done: done,
 	})
 	e := &pending.Entries[len(pending.Entries)-1]
@@ -222,7 +235,7 @@ func (l *Log[N]) placeLocked(dst []byte, next *int64, now int64, note *N, done f
 		e.QueueOffset = *next
 		*next++
 	}
-	message.Patch(dst, e.QueueOffset, e.Physical, now)
+	message.Patch(dst, e.QueueOffset, e.PhysicalOffset, now)
 	l.mu.end += int64(len(dst))
 }
 

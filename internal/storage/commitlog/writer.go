@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // refusal is how long appends are refused after a failed write before one is let through
@@ -183,13 +185,17 @@ var zeros [1 << 16]byte
 // counts as written, since nothing has synced it. Offsets are given back in reverse
 // order, so each queue ends where it was.
 func (l *Log[N]) takeBack(b *taken[N], from int64, why error) {
-	why = fmt.Errorf("%w: %w", ErrWrite, why)
+	if vfs.IsNoSpaceError(why) {
+		why = fmt.Errorf("%w: %w", ErrFull, why)
+	} else {
+		why = fmt.Errorf("%w: %w", ErrWrite, why)
+	}
 	l.mu.Lock()
 	all := append(b.Entries, l.mu.pending.Entries...)
 	n, end := 0, from
-	for !l.opt.Sync && n < len(all) && all[n].Physical < l.written.Load() {
+	for !l.opt.Sync && n < len(all) && all[n].PhysicalOffset < l.written.Load() {
 		// The end is behind a record, never behind an end-of-file record.
-		end = all[n].Physical + int64(all[n].Size)
+		end = all[n].PhysicalOffset + int64(all[n].Size)
 		n++
 	}
 	for i := len(all) - 1; i >= n; i-- {

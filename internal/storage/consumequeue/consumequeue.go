@@ -13,6 +13,7 @@ import (
 	"math"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -65,11 +66,13 @@ type Options struct {
 
 // Store is all queues.
 type Store struct {
-	opt    Options
-	topics sync.Map // string → *Topic
-	making sync.Mutex
-	stale  map[string]bool // folders of topics that are no more; guarded by making
-	dirty  struct {
+	opt Options
+	mu  struct {
+		sync.RWMutex
+		topics map[string]*Topic
+		stale  map[string]bool // folders of topics that are no more
+	}
+	dirty struct {
 		sync.Mutex
 		queues []*Queue // have entries that are in no file
 	}
@@ -90,17 +93,22 @@ type Topic struct {
 
 // Open is an empty store over the folder; Load reads what is there.
 func Open(o Options) *Store {
-	s := &Store{opt: o, stale: make(map[string]bool)}
+	s := &Store{opt: o}
+	s.mu.topics = make(map[string]*Topic)
+	s.mu.stale = make(map[string]bool)
 	s.unsynced.queues = make(map[*Queue]int64)
 	return s
 }
 
 // Queue finds a queue; nil when it does not exist.
 func (s *Store) Queue(topic string, id int32) *Queue {
-	if t, ok := s.topics.Load(topic); ok {
-		return t.(*Topic).queue(id)
+	s.mu.RLock()
+	t := s.mu.topics[topic]
+	s.mu.RUnlock()
+	if t == nil {
+		return nil
 	}
-	return nil
+	return t.queue(id)
 }
 
 func (t *Topic) queue(id int32) *Queue {
@@ -125,24 +133,21 @@ func (s *Store) Make(topic string, id int32) *Queue {
 	if q := s.Queue(topic, id); q != nil {
 		return q
 	}
-	s.making.Lock()
-	defer s.making.Unlock()
-	if q := s.Queue(topic, id); q != nil {
-		return q
-	}
-	var t *Topic
-	if v, ok := s.topics.Load(topic); ok {
-		t = v.(*Topic)
-	} else {
-		name := string(append([]byte(nil), topic...))
-		if s.stale[name] {
-			delete(s.stale, name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.mu.topics[topic]
+	if t == nil {
+		name := strings.Clone(topic)
+		if s.mu.stale[name] {
+			delete(s.mu.stale, name)
 			fs := s.opt.Pool.FS()
 			// What stays because of an error is overwritten or found out by its offsets.
 			_ = fs.RemoveAll(fs.PathJoin(s.opt.Dir, name))
 		}
 		t = &Topic{Name: name, KeyHash: message.JavaHash(name + "#")}
-		s.topics.Store(name, t)
+		s.mu.topics[name] = t
+	} else if q := t.queue(id); q != nil {
+		return q
 	}
 	q := &Queue{Topic: t, ID: id, store: s}
 	q.mu.set = segment.NewSet(s.opt.Pool, s.dir(t.Name, id), s.fileSize())
@@ -171,23 +176,23 @@ func (t *Topic) Queues() []*Queue {
 
 // Topics is all topics, sorted by name.
 func (s *Store) Topics() []*Topic {
-	var ts []*Topic
-	s.topics.Range(func(_, v any) bool {
-		ts = append(ts, v.(*Topic))
-		return true
-	})
+	s.mu.RLock()
+	ts := make([]*Topic, 0, len(s.mu.topics))
+	for _, t := range s.mu.topics {
+		ts = append(ts, t)
+	}
+	s.mu.RUnlock()
 	sort.Slice(ts, func(i, j int) bool { return ts[i].Name < ts[j].Name })
 	return ts
 }
 
-// Each calls f for every queue, in no order.
+// Each calls f for every queue, in the order of topics and IDs.
 func (s *Store) Each(f func(*Queue)) {
-	s.topics.Range(func(_, v any) bool {
-		for _, q := range v.(*Topic).Queues() {
+	for _, t := range s.Topics() {
+		for _, q := range t.Queues() {
 			f(q)
 		}
-		return true
-	})
+	}
 }
 
 func (s *Store) fileSize() int64 { return int64(s.opt.FileEntries) * EntrySize }
@@ -198,9 +203,12 @@ func (s *Store) dir(topic string, id int32) string {
 
 // Delete removes a topic with its queues and their folder, and makes that durable.
 func (s *Store) Delete(topic string) error {
-	v, ok := s.topics.LoadAndDelete(topic)
-	if ok {
-		for _, q := range v.(*Topic).Queues() {
+	s.mu.Lock()
+	t := s.mu.topics[topic]
+	delete(s.mu.topics, topic)
+	s.mu.Unlock()
+	if t != nil {
+		for _, q := range t.Queues() {
 			q.discard()
 		}
 	}
@@ -294,4 +302,27 @@ func (s *Store) RemoveBefore(logMin int64) error {
 		}
 	})
 	return failed
+}
+
+// Close closes the files of all queues.
+func (s *Store) Close() {
+	s.Each(func(q *Queue) { v := q.view(); v.set.Close() })
+}
+
+// Count is the number of queues.
+func (s *Store) Count() int {
+	n := 0
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, t := range s.mu.topics {
+		n += len(t.Queues())
+	}
+	return n
+}
+
+// Idle reports whether there is nothing for Flush to do.
+func (s *Store) Idle() bool {
+	s.dirty.Lock()
+	defer s.dirty.Unlock()
+	return len(s.dirty.queues) == 0
 }

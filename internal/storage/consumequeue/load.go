@@ -27,9 +27,9 @@ func (s *Store) Load(trusted int64, birth func(topic string) int64) (damaged []*
 	for _, topic := range topics {
 		born := birth(topic)
 		if born > 0 && born >= trusted {
-			s.making.Lock()
-			s.stale[topic] = true
-			s.making.Unlock()
+			s.mu.Lock()
+			s.mu.stale[topic] = true
+			s.mu.Unlock()
 			continue
 		}
 		ids, err := fs.List(fs.PathJoin(s.opt.Dir, topic))
@@ -87,9 +87,6 @@ func (q *Queue) load(trusted, born int64) (sound bool, err error) {
 			return false, nil
 		}
 	}
-	if err := set.Grow(); err != nil {
-		return false, err
-	}
 	end, err := q.findEnd(set, trusted)
 	if err != nil {
 		return false, err
@@ -144,7 +141,46 @@ func (q *Queue) Cut() (int64, error) {
 	q.mu.RLock()
 	set, end := q.mu.set, q.mu.flushed
 	q.mu.RUnlock()
+	if err := set.Grow(); err != nil {
+		return 0, err
+	}
 	return set.ZeroFrom(end * EntrySize)
+}
+
+// Replay is Append while the log is read again. verify compares an entry that is there
+// with the one that the log says; one that differs, or a gap, makes the queue Broken.
+func (q *Queue) Replay(at int64, e Entry, verify bool) error {
+	v := q.view()
+	if verify && at < v.max && at >= v.firstStored() {
+		have, err := v.entry(at)
+		if err != nil {
+			return err
+		}
+		if have != e {
+			q.broken = true
+			return &Gap{Topic: q.Topic.Name, ID: q.ID, Max: v.max, Got: at}
+		}
+		return nil
+	}
+	if q.broken {
+		return nil
+	}
+	err := q.Append(at, e)
+	q.broken = err != nil
+	return err
+}
+
+// Broken reports whether Replay met a contradiction.
+func (q *Queue) Broken() bool { return q.broken }
+
+// Continue makes the queue go on at number at: with fillers where it has none of the
+// entries before.
+func (q *Queue) Continue(at int64) {
+	if q.Max() == 0 {
+		q.Begin(at)
+		return
+	}
+	q.Fill(at)
 }
 
 // Reset removes the queue's files and makes it empty.
@@ -155,6 +191,7 @@ func (q *Queue) Reset() error {
 	defer q.mu.Unlock()
 	q.mu.first, q.mu.flushed, q.mu.max, q.mu.min, q.mu.minFor = 0, 0, 0, 0, 0
 	q.mu.tail = nil
+	q.broken = false
 	set := q.mu.set
 	q.mu.set = segment.NewSet(q.store.opt.Pool, set.Dir(), set.FileSize())
 	set.Forget()
@@ -166,4 +203,54 @@ func (q *Queue) Reset() error {
 		return err
 	}
 	return nil
+}
+
+// Drop forgets the entries that point to physical or beyond, and says whether there were
+// any; Cut makes it so on disk.
+func (q *Queue) Drop(physical int64) (bool, error) {
+	v := q.view()
+	at, err := v.search(physical)
+	if err != nil {
+		return false, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at >= q.mu.max {
+		return false, nil
+	}
+	q.mu.max = at
+	if at < q.mu.first {
+		q.mu.first, q.mu.tail = at, nil
+	} else {
+		q.mu.tail = append([]byte(nil), q.mu.tail[:(at-q.mu.first)*EntrySize]...)
+	}
+	q.mu.flushed = min(q.mu.flushed, at)
+	q.mu.minFor = -1
+	return true, nil
+}
+
+// Fill puts fillers where entries are missing before number at: the log itself has lost
+// them.
+func (q *Queue) Fill(at int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.mu.max < at {
+		q.mu.tail = AppendEntry(q.mu.tail, Filler)
+		q.mu.max++
+	}
+	if !q.mu.dirty {
+		q.mu.dirty = true
+		q.store.markDirty(q)
+	}
+}
+
+// Dirty reports whether the files hold anything behind the entries that were written.
+func (q *Queue) Dirty() (bool, error) {
+	q.flushing.Lock()
+	defer q.flushing.Unlock()
+	q.mu.RLock()
+	set, end := q.mu.set, q.mu.flushed*EntrySize
+	q.mu.RUnlock()
+	dirty, err := set.Dirty(end)
+	return dirty > end, err
 }

@@ -26,6 +26,7 @@ type Queue struct {
 	Next int64
 
 	store    *Store
+	broken   bool // recovery's: Replay met a contradiction
 	flushing sync.Mutex
 	mu       struct {
 		sync.RWMutex
@@ -48,6 +49,13 @@ func (q *Queue) Max() int64 {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	return q.mu.max
+}
+
+// Flushed is the number of entries that are in files.
+func (q *Queue) Flushed() int64 {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	return q.mu.flushed
 }
 
 // Gone reports whether the queue's topic has been deleted.
@@ -75,6 +83,9 @@ func (g *Gap) Error() string {
 func (q *Queue) Append(at int64, e Entry) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.mu.gone {
+		return nil
+	}
 	if at != q.mu.max {
 		if at < q.mu.max {
 			return nil
@@ -83,9 +94,6 @@ func (q *Queue) Append(at int64, e Entry) error {
 			return &Gap{Topic: q.Topic.Name, ID: q.ID, Max: q.mu.max, Got: at}
 		}
 		q.beginLocked(at)
-	}
-	if q.mu.gone {
-		return nil
 	}
 	q.mu.tail = AppendEntry(q.mu.tail, e)
 	q.mu.max++

@@ -24,6 +24,10 @@ import (
 // ErrNoFile says that no file of the set holds an offset.
 var ErrNoFile = errors.New("no file for the offset")
 
+// ErrSync wraps the error of a failed sync: what the disk holds is not known after it,
+// and a second sync that succeeds proves nothing.
+var ErrSync = errors.New("sync failed")
+
 // Name is the file name for a first byte at offset: 20 digits.
 func Name(offset int64) string { return fmt.Sprintf("%020d", offset) }
 
@@ -212,7 +216,7 @@ func (s *Set) Sync(from, to int64) error {
 			continue
 		}
 		if err := f.use(func(h vfs.File) error { return h.SyncData() }); err != nil {
-			return fmt.Errorf("syncing %s: %w", f.path(), err)
+			return fmt.Errorf("%w: %s: %w", ErrSync, f.path(), err)
 		}
 	}
 	return nil
@@ -314,6 +318,7 @@ func (s *Set) Forget() {
 type File struct {
 	Base int64 // offset of the first byte
 	set  *Set
+	name string // other than the one for Base
 
 	// Guarded by the pool's mutex.
 	handle     vfs.File
@@ -322,7 +327,56 @@ type File struct {
 	newer, old *File
 }
 
-func (f *File) path() string { return f.set.pool.fs.PathJoin(f.set.dir, Name(f.Base)) }
+func (f *File) path() string {
+	name := f.name
+	if name == "" {
+		name = Name(f.Base)
+	}
+	return f.set.pool.fs.PathJoin(f.set.dir, name)
+}
+
+// NewFile is a file of a fixed size with a name of its own, opened through the pool when
+// it is used.
+func NewFile(pool *Pool, dir, name string, size int64) *File {
+	return &File{set: NewSet(pool, dir, size), name: name}
+}
+
+// Create makes a file of NewFile in its full size, with its folder, without syncing. One
+// that exists is extended.
+func (f *File) Create() error {
+	if err := f.set.pool.fs.MkdirAll(f.set.dir, 0o755); err != nil {
+		return err
+	}
+	return f.use(func(h vfs.File) error { return extend(h, f.set.size) })
+}
+
+// WriteAt writes at a position of the file.
+func (f *File) WriteAt(p []byte, at int64) error {
+	return f.use(func(h vfs.File) error {
+		_, err := h.WriteAt(p, at)
+		return err
+	})
+}
+
+// Sync makes the file durable.
+func (f *File) Sync() error {
+	if err := f.use(vfs.File.SyncData); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrSync, f.path(), err)
+	}
+	return nil
+}
+
+// Remove removes a file of NewFile.
+func (f *File) Remove() error {
+	f.set.pool.forget(f)
+	if err := f.set.pool.fs.Remove(f.path()); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// Close closes the file until it is used again.
+func (f *File) Close() { f.set.pool.close(f) }
 
 // Path is the file's path.
 func (f *File) Path() string { return f.path() }

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -109,7 +110,10 @@ func SyncDir(fs vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("%w: folder %s: %w", ErrSync, dir, err)
+	}
+	return nil
 }
 
 // MkdirAll makes dir with its parents and makes the new names durable.

@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/bolidemq/bolide/internal/storage/consumequeue"
+	"github.com/bolidemq/bolide/internal/wire/message"
+)
+
+// Check walks log, queues and index and reports the first contradiction: every record is
+// sound and follows the one before, store times never run backwards, each record is in
+// its queue and under its keys, the queues hold nothing else, and behind the ends all is
+// zero. Nothing may be appended meanwhile.
+func (e *Engine) Check() error {
+	e.settle()
+	if done, end := e.log.Done(), e.log.End(); done != end {
+		return fmt.Errorf("check: the log ends at %d and is dispatched up to %d", end, done)
+	}
+	c := checker{e: e, seen: map[*consumequeue.Queue]int64{}}
+	end, err := e.log.Scan(e.log.Min(), e.log.Done(), true, c.record)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	if end != e.log.Done() {
+		return fmt.Errorf("check: no sound record at %d, the log ends at %d", end, e.log.Done())
+	}
+	if err := c.queues(); err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	dirty, err := e.log.Files().Dirty(end)
+	if err != nil {
+		return err
+	}
+	if dirty > end {
+		return fmt.Errorf("check: the log ends at %d and is not zero up to %d", end, dirty)
+	}
+	return nil
+}
+
+type checker struct {
+	e    *Engine
+	last int64
+	seen map[*consumequeue.Queue]int64 // next queue offset expected in the log
+}
+
+func (c *checker) record(_ []byte, m *message.Message) error {
+	e := c.e
+	if m.StoreTimestamp < c.last {
+		return fmt.Errorf("record at %d was stored at %d, before the one in front of it at %d", m.PhysicalOffset, m.StoreTimestamp, c.last)
+	}
+	c.last = m.StoreTimestamp
+	if m.PhysicalOffset < e.opt.Birth(m.Topic) || m.SysFlag&message.SysInnerBatch != 0 {
+		return nil
+	}
+	q := e.queues.Queue(m.Topic, m.QueueID)
+	if q == nil {
+		return nil // its topic was deleted
+	}
+	var n note
+	e.describe(&n, m)
+	p := placedOf(m)
+	if n.queue != nil && n.queue == q {
+		if want, ok := c.seen[q]; ok && want != m.QueueOffset {
+			return fmt.Errorf("record at %d has offset %d in queue %s/%d, the next is %d", m.PhysicalOffset, m.QueueOffset, m.Topic, m.QueueID, want)
+		}
+		c.seen[q] = m.QueueOffset + 1
+		d := n.dispatched(&p)
+		entry, ok, err := q.Entry(m.QueueOffset)
+		if err != nil {
+			return err
+		}
+		if want := (consumequeue.Entry{Physical: p.PhysicalOffset, Size: p.Size, TagsCode: d.TagsCode}); !ok || entry != want {
+			return fmt.Errorf("queue %s/%d has %+v (%t) at %d, the log has %+v", m.Topic, m.QueueID, entry, ok, m.QueueOffset, want)
+		}
+	}
+	if e.broken.Load() {
+		return nil
+	}
+	for _, hash := range n.keyHashes() {
+		found := false
+		err := e.index.Query(hash, m.StoreTimestamp, math.MaxInt64/4, func(offset int64) bool {
+			found = offset == m.PhysicalOffset
+			return !found
+		})
+		if err != nil {
+			return err
+		}
+		if !found {
+			return fmt.Errorf("record at %d is not in the key index under hash %d", m.PhysicalOffset, hash)
+		}
+	}
+	return nil
+}
+
+func (c *checker) queues() (err error) {
+	c.e.queues.Each(func(q *consumequeue.Queue) {
+		next, ok := c.seen[q]
+		if ok && next != q.Max() {
+			err = errors.Join(err, fmt.Errorf("queue %s/%d has %d entries, the log says %d", q.Topic.Name, q.ID, q.Max(), next))
+		}
+		if !ok && q.Min(c.e.log.Min()) != q.Max() {
+			err = errors.Join(err, fmt.Errorf("queue %s/%d has entries from %d to %d and the log has no record of it", q.Topic.Name, q.ID, q.Min(c.e.log.Min()), q.Max()))
+		}
+		dirty, derr := q.Dirty()
+		if derr != nil {
+			err = errors.Join(err, derr)
+		} else if dirty {
+			err = errors.Join(err, fmt.Errorf("queue %s/%d is not zero behind its last entry", q.Topic.Name, q.ID))
+		}
+	})
+	return err
+}

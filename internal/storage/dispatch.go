@@ -1,0 +1,109 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/bolidemq/bolide/internal/storage/commitlog"
+	"github.com/bolidemq/bolide/internal/storage/consumequeue"
+)
+
+// dispatch follows the log: what is complete goes into queues and index and becomes
+// visible.
+func (e *Engine) dispatch(ctx context.Context) error {
+	for {
+		b, err := e.log.Next(ctx)
+		if err != nil {
+			return nil
+		}
+		e.dispatching.Lock()
+		e.dispatchBatch(b)
+		e.dispatching.Unlock()
+	}
+}
+
+func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
+	out := e.out[:0]
+	keys := false
+	for i := range b.Entries {
+		entry := &b.Entries[i]
+		out = append(out, e.enqueue(&entry.Note, &entry.Placed))
+		keys = keys || entry.Note.keys > 0
+	}
+	if keys {
+		e.index.Begin()
+		for i := range b.Entries {
+			entry := &b.Entries[i]
+			if entry.Note.keys > 0 {
+				e.addKeys(&entry.Note, &entry.Placed)
+			}
+		}
+		e.index.End()
+	}
+	e.lastTime.Store(b.Entries[len(b.Entries)-1].StoreTimestamp)
+	e.log.Dispatched(b)
+	if e.opt.OnDispatch != nil {
+		e.opt.OnDispatch(out)
+	}
+	clear(out)
+	e.out = out
+	select {
+	case e.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// dispatched is what OnDispatch is told of a record.
+func (n *note) dispatched(p *Placed) Dispatched {
+	d := Dispatched{QueueID: p.QueueID, QueueOffset: p.QueueOffset, PhysicalOffset: p.PhysicalOffset,
+		TagsCode: n.tagsCode, StoreTimestamp: p.StoreTimestamp, Size: p.Size, SysFlag: n.sysFlag, Source: n.source, Tag: n.tag}
+	if n.delay > 0 {
+		d.TagsCode = p.StoreTimestamp + n.delay.Milliseconds()
+	}
+	if n.queue != nil {
+		d.Topic = n.queue.Topic.Name
+	}
+	return d
+}
+
+// enqueue puts one record into its queue.
+func (e *Engine) enqueue(n *note, p *Placed) Dispatched {
+	d := n.dispatched(p)
+	q := n.queue
+	if q == nil {
+		return d
+	}
+	entry := consumequeue.Entry{Physical: p.PhysicalOffset, Size: p.Size, TagsCode: d.TagsCode}
+	if err := q.Append(p.QueueOffset, entry); err != nil {
+		// The log gives offsets out without gaps, so this is damage that recovery did not see.
+		e.opt.Log.Error("a queue misses entries; they are filled", "err", err)
+		q.Fill(p.QueueOffset)
+		if err := q.Append(p.QueueOffset, entry); err != nil {
+			panic(err)
+		}
+	}
+	return d
+}
+
+// addKeys puts one record's keys into the index.
+func (e *Engine) addKeys(n *note, p *Placed) {
+	if err := e.index.Put(p.PhysicalOffset, p.StoreTimestamp, n.keyHashes()); err != nil {
+		e.breakDerived("key index", err)
+	}
+}
+
+// breakDerived stops checkpoints: queues or index lack something that a later start has
+// to take from the log.
+func (e *Engine) breakDerived(what string, err error) {
+	if !e.broken.Swap(true) {
+		e.opt.Log.Error("no more checkpoints until the next start, which rebuilds from the log", "of", what, "err", err)
+	}
+}
+
+// settle dispatches what is complete, so that nothing of it is on its way.
+func (e *Engine) settle() {
+	e.dispatching.Lock()
+	defer e.dispatching.Unlock()
+	for b := e.log.TryNext(); b != nil; b = e.log.TryNext() {
+		e.dispatchBatch(b)
+	}
+}
