@@ -65,21 +65,13 @@ func (p *Puller) since(group, topic string, queue int32) (ms int64, known bool) 
 	return ms, true
 }
 
-// Commit stores a consumer's offset because its own request says so. With durable it is
-// as durable as the flush policy asks before done is called; otherwise it is with the
-// next flush, as for a consumer that does not wait for an answer.
-func (p *Puller) Commit(group, topic string, queue int32, off int64, durable bool, done func(error)) {
+// Commit stores a consumer's offset because its own request says so.
+func (p *Puller) Commit(group, topic string, queue int32, off int64) error {
 	if _, err := p.o.Groups.GetOrCreate(group); err != nil {
-		done(fmt.Errorf("%w: %s: %w", ErrGroupNotFound, group, err))
-		return
+		return fmt.Errorf("%w: %s: %w", ErrGroupNotFound, group, err)
 	}
 	if _, ok := p.o.Topics.Get(topic); !ok {
-		done(fmt.Errorf("%w: %s", ErrTopicNotFound, topic))
-		return
+		return fmt.Errorf("%w: %s", ErrTopicNotFound, topic)
 	}
-	if durable {
-		p.o.Offsets.CommitThen(group, topic, queue, off, done)
-		return
-	}
-	done(p.o.Offsets.Commit(group, topic, queue, off))
+	return p.o.Offsets.Commit(group, topic, queue, off)
 }

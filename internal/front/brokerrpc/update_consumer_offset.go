@@ -10,6 +10,5 @@ func (s *Server) updateConsumerOffset(r *transport.Request) {
 	if !s.read(r, &h) {
 		return
 	}
-	responder := r.Responder()
-	s.b.Pull.Commit(h.ConsumerGroup, h.Topic, h.QueueID, h.CommitOffset, !r.IsOneway(), func(err error) { s.done(responder, err) })
+	s.done(r.Responder(), s.b.Pull.Commit(h.ConsumerGroup, h.Topic, h.QueueID, h.CommitOffset))
 }
