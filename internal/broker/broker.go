@@ -93,7 +93,8 @@ type Broker struct {
 	Pull        *pull.Puller
 	Timer       *timer.Timer
 
-	log *slog.Logger
+	announce func(topics []string, done func())
+	log      *slog.Logger
 	// engine is Store for domains that are made before the store is open.
 	engine *engine
 	synced atomic.Pointer[storage.Engine] // Store once it is open, for the state's sync
@@ -134,6 +135,30 @@ func (b *Broker) Quiesce() { b.LongPoll.Close() }
 func (b *Broker) Close() error {
 	b.Quiesce()
 	return errors.Join(b.Store.Close(), b.State.Close())
+}
+
+// Announce calls done when the name servers know the topics, or can't be reached.
+func (b *Broker) Announce(topics []string, done func()) {
+	if b.announce == nil {
+		done()
+		return
+	}
+	b.announce(topics, done)
+}
+
+// Configure changes settings while the broker runs: all of them, or none.
+func (b *Broker) Configure(list []config.Property) error {
+	settings := make(map[string]string, len(list))
+	for _, p := range list {
+		settings[p.Name] = p.Value
+	}
+	broker, store := *b.Config.Get(), *b.StoreConfig.Get()
+	if err := config.Apply(settings, &broker, &store); err != nil {
+		return err
+	}
+	b.Config.Replace(broker)
+	b.StoreConfig.Replace(store)
+	return nil
 }
 
 // Check is the whole check: the store's files against each other, and what the tables

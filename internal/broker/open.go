@@ -39,7 +39,7 @@ func Open(o Options) (b *Broker, err error) {
 	}
 	settings := o.Broker.Get()
 	b = &Broker{Name: settings.BrokerName, Cluster: settings.BrokerClusterName, StoreHost: o.StoreHost,
-		Config: o.Broker, StoreConfig: o.StoreConfig, Clock: o.Clock, log: o.Log, engine: &engine{}}
+		Config: o.Broker, StoreConfig: o.StoreConfig, Clock: o.Clock, announce: o.Announce, log: o.Log, engine: &engine{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.abandon())

@@ -65,13 +65,21 @@ func (p *Puller) since(group, topic string, queue int32) (ms int64, known bool) 
 	return ms, true
 }
 
-// Commit stores a consumer's offset because its own request says so.
-func (p *Puller) Commit(group, topic string, queue int32, off int64) error {
+// Commit stores a consumer's offset because its own request says so. With durable it is
+// as durable as the flush policy asks before done is called; otherwise it is with the
+// next flush, as for a consumer that does not wait for an answer.
+func (p *Puller) Commit(group, topic string, queue int32, off int64, durable bool, done func(error)) {
 	if _, err := p.o.Groups.GetOrCreate(group); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrGroupNotFound, group, err)
+		done(fmt.Errorf("%w: %s: %w", ErrGroupNotFound, group, err))
+		return
 	}
 	if _, ok := p.o.Topics.Get(topic); !ok {
-		return fmt.Errorf("%w: %s", ErrTopicNotFound, topic)
+		done(fmt.Errorf("%w: %s", ErrTopicNotFound, topic))
+		return
 	}
-	return p.o.Offsets.Commit(group, topic, queue, off)
+	if durable {
+		p.o.Offsets.CommitThen(group, topic, queue, off, done)
+		return
+	}
+	done(p.o.Offsets.Commit(group, topic, queue, off))
 }

@@ -414,6 +414,11 @@ func TestStartOffset(t *testing.T) {
 	}
 }
 
+func (f *fixture) commit(group, topic string, off int64, durable bool) (err error) {
+	f.Commit(group, topic, 0, off, durable, func(e error) { err = e })
+	return err
+}
+
 func TestCommit(t *testing.T) {
 	f := newFixture(t)
 	f.change(func(b *config.Broker) { b.AutoCreateSubscriptionGroup = false })
@@ -421,12 +426,14 @@ func TestCommit(t *testing.T) {
 		group, topic string
 		want         error
 	}{{"g", "T", nil}, {"nope", "T", ErrGroupNotFound}, {"g", "nope", ErrTopicNotFound}} {
-		if err := f.Commit(c.group, c.topic, 0, 5); !errors.Is(err, c.want) {
-			t.Errorf("%s %s: %v", c.group, c.topic, err)
+		for _, durable := range []bool{false, true} {
+			if err := f.commit(c.group, c.topic, 5, durable); !errors.Is(err, c.want) {
+				t.Errorf("%s %s: %v", c.group, c.topic, err)
+			}
 		}
 	}
 	f.o.Offsets.Reset("g", "T", 0, 1)
-	if err := f.Commit("g", "T", 0, 9); !errors.Is(err, offset.ErrResetPending) {
+	if err := f.commit("g", "T", 9, true); !errors.Is(err, offset.ErrResetPending) {
 		t.Error(err)
 	}
 }

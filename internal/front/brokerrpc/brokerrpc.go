@@ -110,6 +110,15 @@ func (s *Server) read(r *transport.Request, h remoting.Header) bool {
 	return true
 }
 
+// readBody decodes the JSON body of r, or answers what is wrong with it.
+func (s *Server) readBody(r *transport.Request, b remoting.Body) bool {
+	if err := remoting.Unmarshal(r.Body, b); err != nil {
+		s.refuse(r.Responder(), err)
+		return false
+	}
+	return true
+}
+
 // refuse answers with what errors.go makes of err.
 func (s *Server) refuse(r transport.Responder, err error) {
 	code, remark := s.translate(err)
@@ -123,4 +132,13 @@ func (s *Server) done(r transport.Responder, err error) {
 		return
 	}
 	r.Reply(remoting.ResSuccess, "", nil, nil)
+}
+
+// announced answers the change of topics when the name servers know them.
+func (s *Server) announced(r transport.Responder, topics []string, err error) {
+	if err != nil {
+		s.refuse(r, err)
+		return
+	}
+	s.b.Announce(topics, func() { s.done(r, nil) })
 }

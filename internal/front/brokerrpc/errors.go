@@ -8,6 +8,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -59,6 +60,12 @@ var codes = []struct {
 	{err: group.ErrNotFound, code: remoting.ResSubscriptionGroupNotExist},
 	{err: group.ErrIllegalName, code: remoting.ResInvalidParameter},
 	{err: group.ErrIllegal, code: remoting.ResInvalidParameter},
+
+	{err: config.ErrAttribute, code: remoting.ResSystemError},
+	{err: config.ErrUnknown, code: remoting.ResInvalidParameter},
+	{err: config.ErrFixed, code: remoting.ResNoPermission},
+	{err: config.ErrValue, code: remoting.ResInvalidParameter},
+	{err: remoting.ErrBody, code: remoting.ResInvalidParameter},
 
 	{err: storage.ErrMessageTooLarge, code: remoting.ResMessageIllegal},
 	{err: storage.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},

@@ -10,5 +10,6 @@ func (s *Server) updateConsumerOffset(r *transport.Request) {
 	if !s.read(r, &h) {
 		return
 	}
-	s.done(r.Responder(), s.b.Pull.Commit(h.ConsumerGroup, h.Topic, h.QueueID, h.CommitOffset))
+	responder := r.Responder()
+	s.b.Pull.Commit(h.ConsumerGroup, h.Topic, h.QueueID, h.CommitOffset, !r.IsOneway(), func(err error) { s.done(responder, err) })
 }
