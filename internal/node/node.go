@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/lifecycle"
 	"github.com/bolidemq/bolide/internal/wire/transport"
@@ -30,6 +32,7 @@ type Node struct {
 	parts    parts
 	remoting *transport.Server // every port but the VIP one
 	vip      *transport.Server // refuses what that port does not serve
+	grpc     *grpc.Server
 
 	inner *lifecycle.Group // store, broker, name server
 	edge  *lifecycle.Group // connections
@@ -51,6 +54,10 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	if n.data, err = openData(o.Data); err != nil {
 		return nil, err
 	}
+	certificates, err := n.data.certificates(o.TLSCert, o.TLSKey, n.log)
+	if err != nil {
+		return nil, err
+	}
 	var warnings []string
 	if n.listeners, err = listenAll(ctx, o.ports(), func(w string) { warnings = append(warnings, w) }); err != nil {
 		return nil, err
@@ -65,7 +72,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	for _, l := range n.parts.loops {
 		n.inner.Go(l.name, l.run)
 	}
-	n.serve()
+	n.serve(certificates.Config())
 	if o.ReadyFile != "" {
 		if err := n.ready.write(o.ReadyFile); err != nil {
 			return nil, err
@@ -114,6 +121,10 @@ func (n *Node) Stop(ctx context.Context) error {
 // drain lets running requests end.
 func (n *Node) drain(ctx context.Context) error {
 	var err error
+	if n.grpc != nil {
+		err = n.parts.grpcFront.Drain(ctx)
+		n.grpc.Stop()
+	}
 	for _, s := range []*transport.Server{n.remoting, n.vip} {
 		err = errors.Join(err, s.Shutdown(ctx))
 	}
@@ -128,6 +139,9 @@ func (n *Node) drain(ctx context.Context) error {
 func (n *Node) abandon() {
 	_ = n.edge.Stop()
 	closeAll(n.listeners)
+	if n.grpc != nil {
+		n.grpc.Stop()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, s := range []*transport.Server{n.remoting, n.vip} {

@@ -11,7 +11,10 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker"
 	"github.com/bolidemq/bolide/internal/front/brokerrpc"
+	"github.com/bolidemq/bolide/internal/front/grpcv2"
 	"github.com/bolidemq/bolide/internal/namesrv"
+	"github.com/bolidemq/bolide/internal/proxy"
+	"github.com/bolidemq/bolide/internal/proxy/local"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
@@ -19,12 +22,16 @@ import (
 type parts struct {
 	namesrv      *namesrv.Table
 	broker       *broker.Broker
-	namesrvFront interface {
-		Lookup(code int32) (transport.Handler, bool)
-	}
-	brokerFront *brokerrpc.Server
+	namesrvFront namesrvFront
+	brokerFront  *brokerrpc.Server
+	grpcFront    *grpcv2.Service
 
 	loops []loop // in the order of their start
+}
+
+type namesrvFront interface {
+	Serves(code int32) bool
+	Handle(r *transport.Request)
 }
 
 type loop struct {
@@ -47,6 +54,9 @@ func (n *Node) open(s settings) error {
 		if err := n.openBroker(s); err != nil {
 			return err
 		}
+	}
+	if n.o.Roles.Proxy {
+		n.openProxy(s)
 	}
 	return nil
 }
@@ -94,14 +104,30 @@ func (n *Node) openBroker(s settings) (err error) {
 	return nil
 }
 
+// openProxy puts the gRPC service before the broker of this process.
+func (n *Node) openProxy(s settings) {
+	b := n.parts.broker
+	advertise := ""
+	if n.announced.set {
+		advertise = n.announced.String()
+	}
+	n.parts.grpcFront = grpcv2.New(grpcv2.Options{
+		Proxy: proxy.New(proxy.Options{Backend: local.New(local.Options{
+			Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: noPop{}, Clients: b.Clients,
+		})}),
+		Clock: n.o.Clock, MaxMessageSize: int(s.proxy.Get().MaxMessageSize),
+		Advertise: advertise, Log: n.log,
+	})
+}
+
 // handle serves a request by its code, whichever port it came to.
 func (p *parts) handle(r *transport.Request) {
 	if refuseFromAfar(r) {
 		return
 	}
 	if p.namesrvFront != nil {
-		if serve, ok := p.namesrvFront.Lookup(r.Code); ok {
-			serve(r)
+		if p.namesrvFront.Serves(r.Code) {
+			p.namesrvFront.Handle(r)
 			return
 		}
 	}
@@ -140,7 +166,7 @@ func (p *parts) close() error {
 // handleVIP serves what the broker's second port takes.
 func (p *parts) handleVIP(r *transport.Request) {
 	if p.namesrvFront != nil {
-		if _, ok := p.namesrvFront.Lookup(r.Code); ok {
+		if p.namesrvFront.Serves(r.Code) {
 			p.handle(r)
 			return
 		}
