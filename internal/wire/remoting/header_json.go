@@ -1,9 +1,10 @@
 package remoting
 
 import (
-	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"sync"
 	"unicode/utf16"
@@ -20,13 +21,20 @@ var errJSONShort = errors.New("JSON header ends within a value")
 // there is no tree: names and values are slices of b, with escapes resolved in place.
 func (c *Command) parseJSON(b []byte) error {
 	p := jsonReader{b: b}
-	if err := p.object(func(name []byte) error { return c.member(&p, name) }); err != nil {
-		return err
+	more, err := p.open()
+	for ; more && err == nil; more, err = p.next() {
+		var name []byte
+		if name, err = p.name(); err != nil {
+			break
+		}
+		if err = c.member(&p, name); err != nil {
+			break
+		}
 	}
-	if p.peek() != 0 {
-		return p.unexpected("the end")
+	if err == nil && p.peek() != 0 {
+		err = p.unexpected("the end")
 	}
-	return nil
+	return err
 }
 
 func (c *Command) member(p *jsonReader, name []byte) (err error) {
@@ -53,16 +61,29 @@ func (c *Command) member(p *jsonReader, name []byte) (err error) {
 		if p.peek() == 'n' {
 			return p.skip()
 		}
-		err = p.object(func(name []byte) error {
-			v, err := p.scalar()
-			if err == nil && v != nil {
-				c.Ext.list = append(c.Ext.list, field{name, v})
-			}
-			return err
-		})
+		return c.extFields(p)
 	default:
 		err = p.skip()
 	}
+	return err
+}
+
+func (c *Command) extFields(p *jsonReader) error {
+	list := c.Ext.list[:0]
+	more, err := p.open()
+	for ; more && err == nil; more, err = p.next() {
+		var f field
+		if f.name, err = p.name(); err != nil {
+			break
+		}
+		if f.value, err = p.scalar(); err != nil {
+			break
+		}
+		if f.value != nil && len(f.name) > 0 {
+			list = append(list, f)
+		}
+	}
+	c.Ext.list = list
 	return err
 }
 
@@ -92,70 +113,91 @@ func (p *jsonReader) unexpected(want string) error {
 	return fmt.Errorf("JSON header has %q at byte %d where %s was expected", p.b[p.i], p.i, want)
 }
 
-// object reads {name: value, …}; member reads the value of each name.
-func (p *jsonReader) object(member func(name []byte) error) error {
+// open passes an object's beginning and reports whether it has members.
+func (p *jsonReader) open() (more bool, err error) {
 	if p.peek() != '{' {
-		return p.unexpected("an object")
+		return false, p.unexpected("an object")
 	}
 	p.i++
 	if p.peek() == '}' {
 		p.i++
-		return nil
+		return false, nil
 	}
-	for {
-		if p.peek() != '"' {
-			return p.unexpected("a name")
-		}
-		name, err := p.string()
-		if err != nil {
-			return err
-		}
-		if p.peek() != ':' {
-			return p.unexpected("a colon")
-		}
+	return true, nil
+}
+
+// next passes what follows a member and reports whether another comes.
+func (p *jsonReader) next() (more bool, err error) {
+	switch p.peek() {
+	case ',':
 		p.i++
-		if err := member(name); err != nil {
-			return err
-		}
-		switch p.peek() {
-		case ',':
-			p.i++
-		case '}':
-			p.i++
-			return nil
-		default:
-			return p.unexpected("a comma or the object's end")
+		return true, nil
+	case '}':
+		p.i++
+		return false, nil
+	}
+	return false, p.unexpected("a comma or the object's end")
+}
+
+// name reads a member's name and the colon after it.
+func (p *jsonReader) name() ([]byte, error) {
+	if p.peek() != '"' {
+		return nil, p.unexpected("a name")
+	}
+	name, err := p.string()
+	if err != nil {
+		return nil, err
+	}
+	if p.peek() != ':' {
+		return nil, p.unexpected("a colon")
+	}
+	p.i++
+	return name, nil
+}
+
+// special returns where in b, from i on, the first quote or backslash is; len(b) if none.
+// It looks at eight bytes at once: most strings of a header are short.
+func special(b []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		q, s := x^('"'*ones), x^('\\'*ones)
+		if hit := ((q-ones)&^q | (s-ones)&^s) & tops; hit != 0 {
+			return i + bits.TrailingZeros64(hit)>>3
 		}
 	}
+	for ; i < len(b); i++ {
+		if b[i] == '"' || b[i] == '\\' {
+			return i
+		}
+	}
+	return i
 }
 
 // string reads a quoted string at p.i. The slice it returns is part of p.b.
 func (p *jsonReader) string() ([]byte, error) {
 	start := p.i + 1
-	n := bytes.IndexByte(p.b[start:], '"')
-	if n < 0 {
+	i := special(p.b, start)
+	if i >= len(p.b) {
 		p.i = len(p.b)
 		return nil, errJSONShort
 	}
-	s := p.b[start : start+n]
-	if e := bytes.IndexByte(s, '\\'); e >= 0 {
-		return p.unescape(start, start+e, start+n)
+	if p.b[i] == '\\' {
+		return p.unescape(start, i)
 	}
-	p.i = start + n + 1
-	return s, nil
+	p.i = i + 1
+	return p.b[start:i], nil
 }
 
 // unescape resolves the escapes of the string that begins at start, moving its bytes
-// down: no escape is shorter than what it stands for. r is the first backslash, end the
-// first quote, which may turn out to be an escaped one.
-func (p *jsonReader) unescape(start, r, end int) ([]byte, error) {
+// down: no escape is shorter than what it stands for. r is its first backslash.
+func (p *jsonReader) unescape(start, r int) ([]byte, error) {
 	b, w := p.b, r
 	for {
 		// b[r] is a backslash.
-		if r+1 >= len(b) {
+		if r++; r >= len(b) {
 			return nil, errJSONShort
 		}
-		r++
 		switch b[r] {
 		case '"', '\\', '/', '\'':
 			b[w] = b[r]
@@ -169,6 +211,11 @@ func (p *jsonReader) unescape(start, r, end int) ([]byte, error) {
 				return nil, p.badEscape(r)
 			}
 			r += 5
+			if ch < utf8.RuneSelf {
+				b[w] = byte(ch)
+				w++
+				break
+			}
 			if utf16.IsSurrogate(ch) {
 				low := rune(0)
 				if r+1 < len(b) && b[r] == '\\' && b[r+1] == 'u' {
@@ -182,21 +229,15 @@ func (p *jsonReader) unescape(start, r, end int) ([]byte, error) {
 		default:
 			return nil, p.badEscape(r)
 		}
-		if r > end { // the quote at end was escaped
-			n := bytes.IndexByte(b[r:], '"')
-			if n < 0 {
-				return nil, errJSONShort
-			}
-			end = r + n
+		i := special(b, r)
+		w += copy(b[w:], b[r:i])
+		if r = i; r >= len(b) {
+			return nil, errJSONShort
 		}
-		n := bytes.IndexByte(b[r:end], '\\')
-		if n < 0 {
-			w += copy(b[w:], b[r:end])
-			p.i = end + 1
+		if b[r] == '"' {
+			p.i = r + 1
 			return b[start:w], nil
 		}
-		w += copy(b[w:], b[r:r+n])
-		r += n
 	}
 }
 

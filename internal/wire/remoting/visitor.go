@@ -66,7 +66,7 @@ func (v *Visitor) find(name string, need Need) ([]byte, bool) {
 		return f[v.next-1].value, true
 	}
 	for i := range f {
-		if string(f[i].name) == name {
+		if n := f[i].name; len(n) == len(name) && n[0] == name[0] && string(n) == name {
 			v.next = i + 1
 			return f[i].value, true
 		}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ import (
 const (
 	benchServer = "TRANSPORT_BENCH_SERVER"
 	benchCPU    = "cpu-ns/op"
+
+	// benchProfile names a file for the server's CPU profile.
+	benchProfile = "TRANSPORT_BENCH_PROFILE"
 )
 
 func init() {
@@ -94,8 +98,12 @@ func serveBench(mode string) {
 			}
 		}
 	}})
+	if f, err := os.Create(os.Getenv(benchProfile)); err == nil {
+		pprof.StartCPUProfile(f)
+	}
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
+		pprof.StopCPUProfile()
 		os.Exit(0)
 	}()
 	fmt.Println(l.Addr())

@@ -13,8 +13,8 @@ import (
 // the numbers (opaque) of the two directions are separate.
 //
 // Locks: mu is the only one and is held for the encoding of a frame at most, never across
-// a read, a write, a handler or a hook. Reading is the reader's alone (buf, request,
-// names). Whoever has set mu.writing is the writer and alone touches spareSplices,
+// a read, a write, a handler or a hook. Reading is the reader's alone (buf, seen,
+// request, names). Whoever has set mu.writing is the writer and alone touches spareSplices,
 // sparePieces, vector and vectorStore. Closing only marks the connection and closes the
 // socket; hooks and waiting calls are ended by the reader on its way out, so they never
 // run inside somebody's Reply.
@@ -29,6 +29,7 @@ type Conn struct {
 	lastActive atomic.Int64 // ns; last read or write that succeeded
 	writeSince atomic.Int64 // ns; when the running write began, 0 when none runs
 	writeSize  atomic.Int64
+	draining   atomic.Bool // the server shuts down: no new requests; set under mu
 
 	resume sync.Cond // on mu: unsent bytes have gone down, or closed
 
@@ -38,16 +39,16 @@ type Conn struct {
 	vectorStore  [][]byte
 
 	buf     readBuffer
+	seen    uint64 // two-way requests read so far; mu.received follows when uncorked
 	request Request
 	names   remoting.Names
 
 	mu struct {
 		sync.Mutex
-		closed   error // why; nil while open
-		draining bool  // the server shuts down: no new requests
-		corked   bool  // the reader has more frames: let answers gather
-		writing  bool
-		paused   bool
+		closed  error // why; nil while open
+		corked  bool  // the reader has more frames: let answers gather
+		writing bool
+		paused  bool
 
 		out     *buffer
 		splices []splice
@@ -121,7 +122,7 @@ func (c *Conn) closeWith(err error) {
 		return
 	}
 	c.mu.closed = err
-	c.mu.draining = true
+	c.draining.Store(true)
 	c.resume.Broadcast()
 	c.mu.Unlock()
 	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok && err != ErrShutdown {
@@ -165,7 +166,7 @@ func (c *Conn) Value(key any) any {
 
 // drainedLocked reports whether a connection that shuts down has nothing left to do.
 func (c *Conn) drainedLocked() bool {
-	return c.mu.draining && c.mu.closed == nil && !c.mu.corked && !c.mu.writing &&
+	return c.draining.Load() && c.mu.closed == nil && !c.mu.corked && !c.mu.writing &&
 		c.mu.answered == c.mu.received && c.mu.unsent == 0
 }
 
@@ -173,7 +174,7 @@ func (c *Conn) drainedLocked() bool {
 // all earlier ones are answered.
 func (c *Conn) drainNow() {
 	c.mu.Lock()
-	c.mu.draining = true
+	c.draining.Store(true)
 	drained := c.drainedLocked()
 	c.mu.Unlock()
 	if drained {

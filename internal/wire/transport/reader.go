@@ -147,6 +147,7 @@ const inlineWrite = 64 << 10
 func (c *Conn) uncork() {
 	c.mu.Lock()
 	c.mu.corked = false
+	c.mu.received = c.seen
 	if c.mu.unsent == 0 || c.mu.writing || c.mu.closed != nil {
 		drained := c.drainedLocked()
 		c.mu.Unlock()
@@ -181,11 +182,8 @@ func (c *Conn) frame(frame []byte) (err error) {
 		return nil
 	}
 	if !r.IsOneway() {
-		c.mu.Lock()
-		c.mu.received++
-		draining := c.mu.draining
-		c.mu.Unlock()
-		if draining {
+		c.seen++
+		if c.draining.Load() {
 			c.goAway()
 			return nil
 		}
