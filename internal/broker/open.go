@@ -114,7 +114,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: o.Tune.Retention, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Log: o.Log, Events: o.Events.Storage,
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Log: o.Log, Events: o.Events.Storage,
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync
@@ -161,14 +161,19 @@ func (b *Broker) logEnd() int64 {
 // syncLog makes the log durable before the state is, so that after a power cut the state
 // never knows more than the log.
 func (b *Broker) syncLog() error {
-	e := b.synced.Load()
-	if e == nil {
-		return nil
-	}
-	if s, ok := any(e).(interface{ Sync() error }); ok {
-		return s.Sync()
+	if e := b.synced.Load(); e != nil {
+		return e.Sync()
 	}
 	return nil
+}
+
+// settle makes durable what dispatch has changed in the state, before the store forgets
+// that it was dispatched.
+func (b *Broker) settle() error {
+	if err := b.State.Commit(b.State.NewBatch()); err != nil {
+		return err
+	}
+	return b.State.Sync()
 }
 
 func (b *Broker) groupLimits(name string) (publish.GroupLimits, error) {

@@ -158,8 +158,11 @@ func (e *Engine) save(all bool) error {
 		return nil
 	}
 	var c checkpoint
-	// In this order: what the end is taken from is dispatched, and so in memory at least.
+	// In this order: what the end is taken from is dispatched, and so in memory at least,
+	// and OnDispatch has been told of it.
+	e.dispatching.Lock()
 	c.dispatched = e.log.Done()
+	e.dispatching.Unlock()
 	c.flushed = c.dispatched
 	c.logTime = e.lastTime.Load()
 	c.queueTime = c.logTime

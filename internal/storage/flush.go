@@ -58,6 +58,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// Sync makes durable what is written so far, whatever the flush policy.
+func (e *Engine) Sync() error { return e.syncLog(e.log.Written()) }
+
 // syncLog makes the log durable up to end. A failed sync is the log's end: what the disk
 // holds is not known any more.
 func (e *Engine) syncLog(end int64) error {
