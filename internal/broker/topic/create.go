@@ -75,3 +75,19 @@ func (t *Table) CreateInternal(name string, queues, perm int32, order bool, sysF
 func (t *Table) CreateRetry(group string, queues, sysFlag int32) (*Config, bool, error) {
 	return t.CreateInternal(names.Retry(group), queues, PermRead|PermWrite, false, sysFlag)
 }
+
+// MarkOrder makes a topic that exists an order topic.
+func (t *Table) MarkOrder(name string) (cfg *Config, changed bool, err error) {
+	err = t.change(func(c *changeSet) error {
+		old, ok := t.Get(name)
+		if !ok || old.Order {
+			cfg = old
+			return nil
+		}
+		cfg, changed = old.Clone(), true
+		cfg.Order = true
+		t.put(c, cfg, old)
+		return nil
+	})
+	return cfg, changed, err
+}
