@@ -1,0 +1,93 @@
+package pop
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// InFlight is one record, for people and tests.
+type InFlight struct {
+	Offsets   []int64
+	PopTime   int64
+	Due       int64
+	Invisible int64
+	Holder    string
+	Renewed   bool
+	Claimed   bool
+	Suspended bool
+	Failures  int
+	Attempts  int32
+}
+
+// View is what a group knows of one queue, for people and tests.
+type View struct {
+	Group, Topic string
+	QueueID      int32
+	Next         int64
+	Lowest       int64
+	InFlight     []InFlight
+	Aside        []int64
+}
+
+// Dump is a picture of all windows that match, sorted. Each window is of one moment.
+func (p *Popper) Dump(match func(group, topic string) bool) []View {
+	var out []View
+	for _, w := range p.allWindows() {
+		if match != nil && !match(w.key.group, w.key.topic) {
+			continue
+		}
+		out = append(out, p.view(w))
+	}
+	slices.SortFunc(out, func(a, b View) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.QueueID, b.QueueID))
+	})
+	return out
+}
+
+func (p *Popper) view(w *window) View {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := View{Group: w.key.group, Topic: w.key.topic, QueueID: w.key.queue, Next: w.mu.next, Lowest: w.lowestLocked()}
+	for _, b := range w.mu.blocks {
+		for _, r := range b.recs {
+			f := InFlight{
+				PopTime: r.popTime, Due: r.due, Invisible: r.invisible, Holder: p.holders.name(r.holder),
+				Renewed: r.flags&flagRenew != 0, Claimed: r.flags&flagClaimed != 0, Suspended: r.flags&flagSuspend != 0,
+			}
+			for m := r.live; m != 0; m &= m - 1 {
+				f.Offsets = append(f.Offsets, r.offset(bits.TrailingZeros64(m)))
+			}
+			if r.more != nil {
+				f.Failures, f.Attempts = r.more.failures, r.more.attempts
+			}
+			v.InFlight = append(v.InFlight, f)
+		}
+	}
+	slices.SortFunc(v.InFlight, func(a, b InFlight) int {
+		return cmp.Or(cmp.Compare(a.Offsets[0], b.Offsets[0]), cmp.Compare(a.PopTime, b.PopTime))
+	})
+	for _, e := range w.mu.aside {
+		v.Aside = append(v.Aside, e.offset)
+	}
+	return v
+}
+
+// Counts of one group and topic, its retry topics included.
+type Counts struct {
+	InFlight, Aside int
+}
+
+// Count adds up what a group has in flight or set aside of a topic by its real name.
+func (p *Popper) Count(group, topic string) (c Counts) {
+	for _, w := range p.allWindows() {
+		if w.key.group != group || w.key.topic != topic {
+			continue
+		}
+		w.mu.Lock()
+		c.InFlight += w.mu.inFlight
+		c.Aside += len(w.mu.aside)
+		w.mu.Unlock()
+	}
+	return c
+}

@@ -1,0 +1,341 @@
+package pop
+
+import (
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+// InitMode says where a group begins that has never read a queue.
+type InitMode int32
+
+// The modes, with their numbers in the protocol.
+const (
+	InitMin InitMode = 0 // from the first message
+	InitMax InitMode = 1 // from the newest, see Popper.start
+)
+
+// Request is one pop.
+type Request struct {
+	Group, Topic string
+	QueueID      int32 // negative: all queues
+	Max          int
+	Invisible    int64         // milliseconds
+	PollTime     time.Duration // how long it may wait, counted from now by this machine's clock
+	InitMode     InitMode
+	Filter       *filter.Expression // nil: everything
+	// Order asks for messages in order even of a topic that is not ordered.
+	Order bool
+	// OnePerGroup delivers at most one message of each message group.
+	OnePerGroup bool
+	AttemptID   string
+	Holder      string // client id
+	Conn        uint64 // of longpoll.Waiter.Holder
+	AutoRenew   bool   // renewed while Holder is present
+}
+
+// Status says how a pop ended.
+type Status int
+
+// The outcomes.
+const (
+	Found          Status = iota
+	PollingTimeout        // nothing came in time
+	PollingFull           // nothing there, and too many requests wait already
+)
+
+// String is the status in transcripts.
+func (s Status) String() string {
+	return [...]string{"FOUND", "POLLING_TIMEOUT", "POLLING_FULL"}[s]
+}
+
+// Result is the answer to a pop.
+type Result struct {
+	Status    Status
+	PopTime   int64
+	Invisible int64
+	RestNum   int64 // messages that are still there for the group
+	Order     bool  // Batches carry Attempts
+	Batches   []Batch
+
+	held []storage.ReadResult
+}
+
+// Batch is what a pop found in one queue; an answer has at most one per (RetryFlag, QueueID).
+type Batch struct {
+	RetryFlag   byte
+	QueueID     int32
+	StartOffset int64
+	Records     []storage.Record // sorted by queue offset
+	Attempts    []int32          // of an ordered delivery: how often each was delivered before
+}
+
+// ReviveQueue is the number that receipts carry for it.
+func (r *Result) ReviveQueue() int32 {
+	if r.Order {
+		return names.OrderedReviveQueue
+	}
+	return 0
+}
+
+// Messages counts what was found.
+func (r *Result) Messages() (n int) {
+	for i := range r.Batches {
+		n += len(r.Batches[i].Records)
+	}
+	return n
+}
+
+// Release gives the records' memory back to the store.
+func (r *Result) Release() {
+	for i := range r.held {
+		r.held[i].Release()
+	}
+	r.held, r.Batches = nil, nil
+}
+
+// Handle is the receipt of one record of b.
+func (r *Result) Handle(b *Batch, rec *storage.Record, broker string) receipt.Handle {
+	return receipt.Handle{
+		StartOffset: b.StartOffset, PopTime: r.PopTime, InvisibleTime: r.Invisible,
+		ReviveQueue: r.ReviveQueue(), RetryFlag: b.RetryFlag, Broker: broker,
+		QueueID: b.QueueID, Offset: rec.QueueOffset, LogOffset: rec.PhysicalOffset,
+	}
+}
+
+// request is a Request on its way: being served, waiting for its subject, or parked.
+type request struct {
+	Request
+	s        *subject
+	deadline time.Time
+	last     bool // it may not wait any more
+	gone     bool
+	notify   func(Notice, error)
+	done     func(Result, error)
+	waiter   longpoll.Waiter
+
+	queues   int32 // of the topic
+	retry    [3]int32
+	ordered  bool
+	priority bool
+	factor   int32
+}
+
+// Pop looks for messages and answers done, once: before it returns, from a worker, or
+// from a long poll that ends.
+func (p *Popper) Pop(r Request, done func(Result, error)) {
+	q := &request{Request: r, done: done}
+	if r.Max > MaxMessages {
+		done(Result{}, ErrTooMany)
+		return
+	}
+	q.Max = max(q.Max, 1)
+	if err := p.admit(q); err != nil {
+		done(Result{}, err)
+		return
+	}
+	p.run(q)
+}
+
+// admit checks what the request names and resolves it.
+func (p *Popper) admit(q *request) error {
+	t, ok := p.o.Topic(q.Topic)
+	switch {
+	case !ok:
+		return ErrTopicNotFound
+	case !t.Readable():
+		return ErrTopicUnreadable
+	case q.QueueID >= t.ReadQueues:
+		return ErrQueueIllegal
+	}
+	g, err := p.o.Group(q.Group)
+	switch {
+	case err != nil:
+		return err
+	case g == nil:
+		return ErrGroupNotFound
+	case !g.ConsumeEnable:
+		return ErrGroupDisabled
+	}
+	kind := t.MessageType()
+	q.ordered = q.Order || kind == "FIFO"
+	q.priority = kind == "PRIORITY"
+	q.factor = priorityFactor(g)
+	q.deadline = time.Now().Add(q.PollTime)
+	q.last = q.PollTime <= 0
+	q.s = p.subject(subjectKey{q.Group, q.Topic})
+	return nil
+}
+
+// run serves q now, or leaves it with whoever serves its subject now.
+func (p *Popper) run(q *request) {
+	s := q.s
+	if !s.enter(q) {
+		return
+	}
+	a, err := p.attempt(q)
+	if s.leave() {
+		p.ready.put(job{s: s})
+	}
+	p.settle(q, a, err)
+}
+
+// serveWaiting serves what waits for s, which the caller took over held. After a while it
+// lets other subjects have their turn.
+func (p *Popper) serveWaiting(s *subject) {
+	for range 64 {
+		q := s.nextOrLeave()
+		if q == nil {
+			return
+		}
+		a, err := p.attempt(q)
+		p.settle(q, a, err)
+	}
+	p.ready.put(job{s: s})
+}
+
+// seen is a picture of what a request could be given; it changes whenever that grows.
+type seen struct {
+	ends    int64
+	version uint64
+}
+
+// settle answers q, or parks it when it found nothing and may wait.
+func (p *Popper) settle(q *request, a attempt, err error) {
+	switch {
+	case err != nil:
+		p.finish(q, Result{}, err)
+	case a.res.Status == Found:
+		p.finish(q, a.res, nil)
+		// A waiter with a filter has looked at everything already and is woken by what it
+		// wants; only where messages were set aside to the limit it must look again.
+		if p.o.LongPoll != nil && (a.roomAgain || a.res.RestNum > 0 && q.Filter.MatchesAll()) {
+			p.o.LongPoll.WakeNext(longpoll.Key{Topic: q.Topic, QueueID: q.QueueID, Group: q.Group})
+		}
+	case a.more && time.Now().Before(q.deadline.Add(time.Second)):
+		p.ready.put(job{q: q}) // the scan goes on, after others had their turn
+	case q.last || p.o.LongPoll == nil || !time.Now().Before(q.deadline):
+		p.finish(q, a.res, nil)
+	default:
+		p.park(q, a)
+	}
+}
+
+// park suspends q and looks once more whether something came between the attempt and the
+// parking.
+func (p *Popper) park(q *request, a attempt) {
+	w := &q.waiter
+	*w = longpoll.Waiter{
+		Key:      longpoll.Key{Topic: q.Topic, QueueID: q.QueueID, Group: q.Group},
+		Deadline: q.deadline,
+		Holder:   q.Conn,
+		Each:     q.notify != nil,
+		Wake:     func(why longpoll.Reason) { p.woken(q, why) },
+	}
+	if w.Key.QueueID < 0 {
+		w.Key.QueueID = longpoll.AllQueues
+	}
+	if q.Filter != nil && !q.Filter.MatchesAll() {
+		w.Filter = q.Filter
+	}
+	if !q.ordered {
+		w.Also = []longpoll.Key{
+			{Topic: q.s.topic[receipt.FlagRetryV1], QueueID: longpoll.AllQueues, Group: q.Group},
+			{Topic: q.s.topic[receipt.FlagRetryV2], QueueID: longpoll.AllQueues, Group: q.Group},
+		}
+	}
+	if err := p.o.LongPoll.Park(w); err != nil {
+		a.res.Status = PollingFull
+		if err == longpoll.ErrClosed {
+			a.res.Status = PollingTimeout
+		}
+		p.finish(q, a.res, nil)
+		return
+	}
+	if p.picture(q) != a.before && p.o.LongPoll.Remove(w) {
+		p.ready.put(job{q: q})
+	}
+}
+
+// woken goes on with a parked request, on a worker: the caller must not be held up.
+func (p *Popper) woken(q *request, why longpoll.Reason) {
+	switch why {
+	case longpoll.Released:
+		p.finish(q, Result{}, ErrGone)
+	case longpoll.Closed:
+		p.finish(q, Result{Status: PollingTimeout, PopTime: p.now(), Invisible: q.Invisible, Order: q.ordered}, nil)
+	case longpoll.Changed:
+		if err := p.admitAgain(q); err != nil {
+			p.finish(q, Result{}, err)
+			return
+		}
+		p.ready.put(job{q: q})
+	case longpoll.Expired:
+		q.last = true
+		p.ready.put(job{q: q})
+	default:
+		p.ready.put(job{q: q})
+	}
+}
+
+// admitAgain repeats the checks for a request that waited, keeping its deadline.
+func (p *Popper) admitAgain(q *request) error {
+	deadline, last := q.deadline, q.last
+	err := p.admit(q)
+	q.deadline, q.last = deadline, last
+	return err
+}
+
+// finish answers q.
+func (p *Popper) finish(q *request, res Result, err error) {
+	if q.notify != nil {
+		q.notify(Notice{HasMessages: res.Status == Found && err == nil, Full: res.Status == PollingFull}, err)
+		return
+	}
+	q.done(res, err)
+}
+
+// resolve asks the topic table what there is to read; a retry topic may have been created
+// since the last time.
+func (p *Popper) resolve(q *request) {
+	q.queues, q.retry = 0, [3]int32{}
+	if t, ok := p.o.Topic(q.Topic); ok {
+		q.queues = t.ReadQueues
+	}
+	if q.ordered {
+		return
+	}
+	if p.o.Broker.Get().RetrieveMessageFromPopRetryV1 {
+		if t, ok := p.o.Topic(q.s.topic[receipt.FlagRetryV1]); ok {
+			q.retry[receipt.FlagRetryV1] = t.ReadQueues
+		}
+	}
+	if t, ok := p.o.Topic(q.s.topic[receipt.FlagRetryV2]); ok {
+		q.retry[receipt.FlagRetryV2] = t.ReadQueues
+	}
+}
+
+// picture looks at everything that q can be given.
+func (p *Popper) picture(q *request) seen {
+	p.resolve(q)
+	v := seen{version: q.s.version.Load()}
+	if q.QueueID >= 0 {
+		v.ends = p.o.Store.MaxOffset(q.Topic, q.QueueID)
+	} else {
+		for i := range q.queues {
+			v.ends += p.o.Store.MaxOffset(q.Topic, i)
+		}
+	}
+	if !q.ordered {
+		for flag := receipt.FlagRetryV1; flag <= receipt.FlagRetryV2; flag++ {
+			for i := range q.retry[flag] {
+				v.ends += p.o.Store.MaxOffset(q.s.topic[flag], i)
+			}
+		}
+	}
+	return v
+}

@@ -1,0 +1,250 @@
+package pop
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+type subjectKey struct{ group, topic string }
+
+// subject is a group's consumption of one topic: the lock that no request queues behind.
+//
+// One request at a time reads; one that comes meanwhile is put into waiting and its
+// goroutine goes on with something else. Whoever leaves hands a contended subject, still
+// held, to a worker, which serves all that wait. So no wake-up is lost and nobody starves.
+type subject struct {
+	key   subjectKey
+	topic [3]string // real topics by flag
+
+	// version counts what can make a parked request worth another look beside arrivals:
+	// messages set aside or given back.
+	version atomic.Uint64
+
+	mu      sync.Mutex
+	held    bool
+	waiting []*request
+
+	// Used by the holder only.
+	counter uint64
+	windows [3][]*window // by flag and queue
+	steps   []step
+	started [3]int32 // queues whose windows know where they begin, by flag
+	// attempts are the ids of recent ordered requests, in two generations: only an id that
+	// came before is worth a search for what it got.
+	attempts, oldAttempts map[string]struct{}
+}
+
+// attemptSeen reports whether id came before, and notes it.
+func (s *subject) attemptSeen(id string) bool {
+	_, seen := s.attempts[id]
+	if !seen {
+		_, seen = s.oldAttempts[id]
+	}
+	if len(s.attempts) >= 4096 {
+		s.oldAttempts, s.attempts = s.attempts, nil
+	}
+	if s.attempts == nil {
+		s.attempts = make(map[string]struct{})
+	}
+	s.attempts[id] = struct{}{}
+	return seen
+}
+
+func newSubject(k subjectKey) *subject {
+	s := &subject{key: k}
+	s.topic[receipt.FlagNormal] = k.topic
+	s.topic[receipt.FlagRetryV1] = names.PopRetryV1(k.topic, k.group)
+	s.topic[receipt.FlagRetryV2] = names.PopRetryV2(k.topic, k.group)
+	return s
+}
+
+// enter reports whether q may read now; otherwise q waits and somebody else goes on.
+func (s *subject) enter(q *request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held {
+		s.waiting = append(s.waiting, q)
+		return false
+	}
+	s.held = true
+	return true
+}
+
+// nextOrLeave takes the next waiting request, or gives the subject up if there is none.
+func (s *subject) nextOrLeave() *request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		s.held = false
+		s.waiting = nil
+		return nil
+	}
+	q := s.waiting[0]
+	s.waiting[0] = nil
+	s.waiting = s.waiting[1:]
+	return q
+}
+
+// leave gives the subject up, or reports that others wait and it is still held.
+func (s *subject) leave() (contended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) > 0 {
+		return true
+	}
+	s.held = false
+	return false
+}
+
+// abandon takes all that wait, when the server stops.
+func (s *subject) abandon() []*request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.waiting
+	s.waiting, s.held = nil, false
+	return q
+}
+
+func (p *Popper) subject(k subjectKey) *subject {
+	p.mu.RLock()
+	s := p.mu.subjects[k]
+	p.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s = p.mu.subjects[k]; s == nil {
+		s = newSubject(k)
+		p.mu.subjects[k] = s
+	}
+	return s
+}
+
+// window returns the window of a key, nil if the group never read that queue.
+func (p *Popper) window(k windowKey) *window {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.mu.windows[k]
+}
+
+func (p *Popper) allWindows() []*window {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	all := make([]*window, 0, len(p.mu.windows))
+	for _, w := range p.mu.windows {
+		all = append(all, w)
+	}
+	return all
+}
+
+// windowOf returns the subject's window of one queue, made when there is none. Only the
+// holder of s may call it.
+func (p *Popper) windowOf(s *subject, flag byte, queue int32) *window {
+	known := s.windows[flag]
+	if int(queue) < len(known) {
+		if w := known[queue]; w != nil && !w.gone() {
+			return w
+		}
+	}
+	k := windowKey{group: s.key.group, topic: s.topic[flag], queue: queue}
+	p.mu.Lock()
+	w := p.mu.windows[k]
+	if w == nil {
+		w = newWindow(k, p.mu.nextID)
+		w.mu.floor = p.now()
+		p.mu.nextID++
+		p.mu.windows[k] = w
+		p.mu.byID[w.id] = w
+	}
+	p.mu.Unlock()
+	w.mu.Lock()
+	w.subject, w.flag = s, flag
+	w.mu.Unlock()
+	for int(queue) >= len(s.windows[flag]) {
+		s.windows[flag] = append(s.windows[flag], nil)
+	}
+	s.windows[flag][queue] = w
+	return w
+}
+
+func (w *window) gone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.dropped
+}
+
+// readyQueue is what the workers have to do: requests that were woken, and subjects that
+// were handed over with requests waiting. Putting never blocks.
+type readyQueue struct {
+	wake chan struct{}
+	mu   sync.Mutex
+	jobs []job
+}
+
+type job struct {
+	q *request
+	s *subject
+}
+
+func (r *readyQueue) put(j job) {
+	r.mu.Lock()
+	r.jobs = append(r.jobs, j)
+	r.mu.Unlock()
+	r.signal()
+}
+
+func (r *readyQueue) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *readyQueue) take() (*request, *subject) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.jobs) == 0 {
+		r.jobs = nil
+		return nil, nil
+	}
+	j := r.jobs[0]
+	r.jobs[0] = job{}
+	r.jobs = r.jobs[1:]
+	if len(r.jobs) > 0 {
+		r.signal()
+	}
+	return j.q, j.s
+}
+
+// work is one worker.
+func (p *Popper) work(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			p.ready.signal() // another worker may still run
+			return ctx.Err()
+		case <-p.ready.wake:
+			p.runReady()
+		}
+	}
+}
+
+// runReady does what is ready now and reports how many jobs that was.
+func (p *Popper) runReady() (n int) {
+	for ; ; n++ {
+		q, s := p.ready.take()
+		switch {
+		case q != nil:
+			p.run(q)
+		case s != nil:
+			p.serveWaiting(s)
+		default:
+			return n
+		}
+	}
+}
