@@ -73,12 +73,18 @@ var Workloads = map[string]Run{
 
 var errNeedsNamesrv = errors.New("--namesrv is needed to make the topic and to find the brokers")
 
+// blind reports whether a gRPC send run knows no name server: it then sends to a topic that
+// must exist, and cannot read back what it sent.
+func (o *Options) blind() bool {
+	return o.Namesrv == "" && o.Protocol == GRPC && o.Topic != ""
+}
+
 // check refuses options that cannot work and fills in what is open.
 func (o *Options) check() error {
 	switch {
 	case o.Protocol != Remoting && o.Protocol != GRPC:
 		return fmt.Errorf("--protocol %q is neither remoting nor grpc", o.Protocol)
-	case o.Namesrv == "":
+	case o.Namesrv == "" && !o.blind():
 		return errNeedsNamesrv
 	case o.Protocol == GRPC && o.Endpoint == "":
 		return errors.New("--grpc is needed with --protocol grpc")

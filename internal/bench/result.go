@@ -22,7 +22,8 @@ type Result struct {
 	LostFirst  []int64 `json:"lost_first,omitempty"`
 	Duplicates int64   `json:"duplicates"`
 	TwiceFirst []int64 `json:"duplicates_first,omitempty"`
-	Foreign    int64   `json:"foreign"` // messages that this run did not send
+	Foreign    int64   `json:"foreign"`              // messages that this run did not send
+	Unverified bool    `json:"unverified,omitempty"` // sent without a name server, so not read back
 
 	Server *Usage `json:"server,omitempty"` // filled in by the caller, who knows the processes
 }

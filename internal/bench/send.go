@@ -51,6 +51,11 @@ func runSend(ctx context.Context, o Options) (Result, error) {
 	if l.total == 0 {
 		return Result{}, fmt.Errorf("no message was sent within %v", o.Duration)
 	}
+	if o.blind() {
+		r := l.result("send", o, took, "acknowledged send", &h)
+		r.Lost, r.LostFirst, r.Unverified = 0, nil, true
+		return r, nil
+	}
 	var unmeasured histograms
 	if err := pullRemoting(ctx, l, t, o, &unmeasured, 30*time.Second); err != nil {
 		return Result{}, fmt.Errorf("read back: %w", err)

@@ -133,7 +133,11 @@ func printResult(w io.Writer, r bench.Result, asJSON bool) error {
 	line(r.LatencyOf, "p50 %.2f  p90 %.2f  p99 %.2f  p99.9 %.2f  max %.2f ms",
 		r.Latency.P50, r.Latency.P90, r.Latency.P99, r.Latency.P999, r.Latency.Max)
 	line("refused and repeated", "%d", r.Refused)
-	line("lost", "%d%s", r.Lost, named(r.LostFirst))
+	if r.Unverified {
+		line("lost", "not looked for: no name server was given")
+	} else {
+		line("lost", "%d%s", r.Lost, named(r.LostFirst))
+	}
 	line("duplicates", "%d%s", r.Duplicates, named(r.TwiceFirst))
 	if r.Foreign > 0 {
 		line("not of this run", "%d", r.Foreign)

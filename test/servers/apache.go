@@ -24,7 +24,8 @@ var apachePOM []byte
 
 // ApacheOptions says how Apache RocketMQ is started.
 type ApacheOptions struct {
-	Dir string // data and logs; made when missing
+	Dir   string // logs, and data unless Store says otherwise; made when missing
+	Store string // the store's folder; Dir/store when empty
 
 	// Heaps, in the JVM's own notation. Empty: 256m, 1g, 1g.
 	NamesrvHeap, BrokerHeap, ProxyHeap string
@@ -154,6 +155,7 @@ func (a *apache) namesrv(ctx context.Context) (*process, error) {
 }
 
 func (a *apache) broker(ctx context.Context) (*process, error) {
+	store := or(a.Store, filepath.Join(a.Dir, "store"))
 	lines := append([]string{
 		"brokerClusterName=DefaultCluster",
 		"brokerName=broker-a",
@@ -162,8 +164,8 @@ func (a *apache) broker(ctx context.Context) (*process, error) {
 		fmt.Sprintf("listenPort=%d", a.ports[1]),
 		fmt.Sprintf("haListenPort=%d", a.ports[1]+1),
 		"namesrvAddr=" + a.addr(0),
-		"storePathRootDir=" + filepath.Join(a.Dir, "store"),
-		"storePathCommitLog=" + filepath.Join(a.Dir, "store", "commitlog"),
+		"storePathRootDir=" + store,
+		"storePathCommitLog=" + filepath.Join(store, "commitlog"),
 	}, a.Broker...)
 	conf, err := a.conf("broker.properties", strings.Join(lines, "\n")+"\n")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // BolideOptions says how Bolide's binary is started.
 type BolideOptions struct {
 	Binary string   // path of the built binary
-	Dir    string   // data, logs and the ready file; made when missing
+	Dir    string   // log and ready file, and data unless Data says otherwise; made when missing
+	Data   string   // the data folder; Dir/data when empty
 	Args   []string // more arguments of `bolide server`
 
 	// Addresses of an earlier run, for a restart in the same place. Empty: free ports.
@@ -45,7 +46,7 @@ func StartBolide(ctx context.Context, o BolideOptions) (*Server, error) {
 		at = *o.Again
 	}
 	args := append([]string{"server",
-		"--data", filepath.Join(o.Dir, "data"),
+		"--data", or(o.Data, filepath.Join(o.Dir, "data")),
 		"--namesrv-addr", at.Namesrv,
 		"--broker-addr", at.Broker,
 		"--grpc-addr", at.GRPC,

@@ -20,9 +20,28 @@ final class Backlog {
         return "wrote " + count;
     }
 
-    static String read(Target target, String topic, int count) throws Exception {
+    /** One after the other to the queues in turn, so that each gets the same number. */
+    static String writeEvenly(Target target, String topic, int count) throws Exception {
         Ledger ledger = new Ledger(count);
-        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(Target.fresh("reader"));
+        DefaultMQProducer producer = Classic.producer(target);
+        try {
+            for (int i = 0; i < count; i++) {
+                int number = i;
+                Message m = Classic.message(topic, new Sample(number));
+                ledger.sendUntilStored(1, () -> producer.send(m, (queues, message, arg) -> {
+                    queues.sort(null);
+                    return queues.get(number % queues.size());
+                }, null));
+            }
+        } finally {
+            producer.shutdown();
+        }
+        return "wrote " + count;
+    }
+
+    static String read(Target target, String topic, int count, String group) throws Exception {
+        Ledger ledger = new Ledger(count);
+        DefaultLitePullConsumer consumer = new DefaultLitePullConsumer(group);
         consumer.setNamesrvAddr(target.namesrv);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setPullBatchSize(32);

@@ -116,7 +116,7 @@ final class Classic {
     static String litePull(Target target) throws Exception {
         String topic = target.createTopic("NORMAL");
         Backlog.write(target, topic, target.count);
-        return Backlog.read(target, topic, target.count);
+        return Backlog.read(target, topic, target.count, target.createGroup(16, false));
     }
 
     /** Orderly: each queue in its order, also across one suspended message. */

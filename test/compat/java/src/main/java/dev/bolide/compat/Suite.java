@@ -10,7 +10,8 @@ import java.util.concurrent.Future;
 
 /**
  * Runs all cases, or those whose names hold the argument. "write TOPIC N" and "read TOPIC N"
- * send and read a backlog instead, for the exchange of stores between servers.
+ * send and read a backlog instead, for the exchange of stores between servers;
+ * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
  */
 public final class Suite {
     interface Case {
@@ -19,11 +20,15 @@ public final class Suite {
 
     public static void main(String[] args) throws Exception {
         Target target = new Target();
-        if (args.length == 3) {
+        if (args.length >= 3) {
             int count = Integer.parseInt(args[2]);
-            System.out.println(args[0].equals("write")
-                ? Backlog.write(target, args[1], count)
-                : Backlog.read(target, args[1], count));
+            System.out.println(switch (args[0]) {
+                case "write" -> Backlog.write(target, args[1], count);
+                case "write-evenly" -> Backlog.writeEvenly(target, args[1], count);
+                case "read" -> Backlog.read(target, args[1], count, Target.fresh("reader"));
+                case "consume" -> Backlog.read(target, args[1], count, args[3]);
+                default -> throw new IllegalArgumentException(args[0]);
+            });
             System.exit(0);
         }
         // The large cases run one after the other; those that wait for real time run beside them.

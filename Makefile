@@ -1,0 +1,60 @@
+# make check needs Go alone. The suites with other languages need Java 17 and Maven as well.
+
+GO     ?= go
+BASE   ?= HEAD
+ROUNDS ?= 100
+COUNT  ?= 10000
+FUZZ   ?= 30s
+
+.PHONY: build check race cross fuzz crash compat compat-apache bench bench-apache
+
+build:
+	CGO_ENABLED=0 $(GO) build -o bin/bolide ./cmd/bolide
+
+# What must pass before anything lands: format, vet, the rule tests, all unit tests.
+check:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "gofmt: $$bad"; exit 1; }
+	$(GO) vet ./...
+	cd test/compat/go && $(GO) vet ./...
+	$(GO) test ./...
+
+# The race detector needs a C compiler; builds never do.
+race:
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+# Every platform that is promised.
+cross:
+	@for os in linux darwin windows; do for arch in amd64 arm64; do \
+		echo "build $$os/$$arch"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -o /dev/null ./cmd/bolide || exit 1; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build ./... || exit 1; done; done
+
+# Every fuzz target for a while.
+fuzz:
+	@for f in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do \
+		for target in $$(grep -oE '^func Fuzz[A-Za-z0-9_]+' $$f | cut -c6-); do \
+			echo "fuzz $$target in $$(dirname $$f)"; \
+			$(GO) test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZ) ./$$(dirname $$f) || exit 1; done; done
+
+# kill -9 at random moments under load, ROUNDS times.
+crash:
+	BOLIDE_CRASH_ROUNDS=$(ROUNDS) $(GO) test -count=1 -timeout=6h -v ./test/crash
+
+# Official clients and tools against this tree's Bolide.
+compat:
+	$(GO) run ./test/compat --count $(COUNT)
+
+# The same suites against Apache RocketMQ 5.5.0.
+compat-apache:
+	$(GO) run ./test/compat --server apache --suites go,java,mqadmin --count $(COUNT)
+
+# Benchmarks beside the code, compared with those of the commit BASE.
+bench:
+	@old=$$(mktemp -d) && trap 'git worktree remove --force '$$old EXIT && git worktree add -q --detach $$old $(BASE) && \
+	(cd $$old && $(GO) test -run='^$$' -bench=. -count=6 ./internal/... > bench.txt; true) && \
+	$(GO) test -run='^$$' -bench=. -count=6 ./internal/... > $$old/new.txt; \
+	$(GO) run golang.org/x/perf/cmd/benchstat@latest $$old/bench.txt $$old/new.txt
+
+# Both servers in turn on the same workloads; the table of docs/performance.md.
+bench-apache: build
+	$(GO) run ./test/benchapache --binary bin/bolide

@@ -1,0 +1,277 @@
+// Command benchapache measures Apache RocketMQ 5.5.0 and Bolide in turn on the same workloads
+// and prints them side by side:
+//
+//	go run ./test/benchapache --binary bin/bolide
+//
+// Each server runs alone, is warmed up with every workload before it is measured, and each
+// figure is the median of several runs (three unless told otherwise). The generator is
+// `bolide bench`, which counts every message: a run that loses one fails the whole.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/bench"
+	"github.com/bolidemq/bolide/test/servers"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "empty-grpc-server" {
+		serveEmpty()
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "benchapache:", err)
+		os.Exit(1)
+	}
+}
+
+// workload is one row: arguments of `bolide bench`, with counts for a full run.
+type workload struct {
+	name   string
+	args   []string
+	count  int  // 0 where the arguments give a duration
+	pinned bool // server and generator on a core each
+}
+
+var workloads = []workload{
+	{name: "send, Remoting", args: []string{"send"}, count: 600_000},
+	{name: "send, Remoting, a core each", args: []string{"send"}, count: 600_000, pinned: true},
+	{name: "pull a backlog, 32 a batch", args: []string{"pull"}, count: 1_000_000},
+	{name: "pop and ack one by one, Remoting", args: []string{"pop"}, count: 200_000},
+	{name: "send, gRPC", args: []string{"send", "--protocol", "grpc"}, count: 100_000},
+	{name: "receive 32 and ack one by one, gRPC", args: []string{"pop", "--protocol", "grpc"}, count: 100_000},
+	{name: "receive 32 and one ack a batch, gRPC", args: []string{"pop", "--protocol", "grpc", "--ack-batch"}, count: 200_000},
+	{name: "publish to receive, 2,000/s, waiting pull", args: []string{"latency", "--rate", "2000", "--duration", "10s"}},
+	{name: "publish to receive, 1,000/s, waiting gRPC receive", args: []string{"latency", "--protocol", "grpc", "--rate", "1000", "--duration", "10s"}},
+}
+
+type measurer struct {
+	binary string
+	work   string
+	runs   int
+	scale  float64
+	apache servers.ApacheOptions
+}
+
+func run(ctx context.Context) error {
+	m := &measurer{}
+	var which, out string
+	var bigLog int
+	flag.StringVar(&m.binary, "binary", "bin/bolide", "Bolide's binary, which is the generator too")
+	flag.IntVar(&m.runs, "runs", 3, "measured runs of each workload")
+	flag.Float64Var(&m.scale, "scale", 1, "factor for the number of messages")
+	flag.StringVar(&which, "servers", "apache,bolide", "servers to measure")
+	flag.StringVar(&m.apache.BrokerHeap, "broker-heap", "1g", "heap of Apache's broker")
+	flag.StringVar(&m.apache.ProxyHeap, "proxy-heap", "1g", "heap of Apache's proxy")
+	flag.IntVar(&bigLog, "big-log", 10, "GiB of the log that Bolide is started with; 0 leaves that out")
+	flag.StringVar(&out, "json", "", "file for all results")
+	flag.Parse()
+	var err error
+	if m.binary, err = filepath.Abs(m.binary); err != nil {
+		return err
+	}
+	if m.work, err = os.MkdirTemp("", "benchapache-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(m.work)
+	all := map[string]*figures{}
+	for _, name := range strings.Split(which, ",") {
+		fmt.Fprintf(os.Stderr, "== %s\n", name)
+		if all[name], err = m.measure(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	fmt.Fprintln(os.Stderr, "== empty grpc-go handler")
+	empty, err := m.emptyHandler(ctx)
+	if err != nil {
+		return err
+	}
+	var big *bigLogStarts
+	if bigLog > 0 && all["bolide"] != nil {
+		fmt.Fprintf(os.Stderr, "== start with a log of %d GiB\n", bigLog)
+		if big, err = m.bigLog(ctx, bigLog); err != nil {
+			return err
+		}
+	}
+	if out != "" {
+		text, _ := json.MarshalIndent(map[string]any{"servers": all, "empty_grpc_handler": empty, "big_log": big}, "", " ")
+		if err := os.WriteFile(out, text, 0o644); err != nil {
+			return err
+		}
+	}
+	printTable(os.Stdout, all["apache"], all["bolide"], empty, big)
+	return nil
+}
+
+// figures are all that is measured of one server.
+type figures struct {
+	Starts   []float64                 // milliseconds until it served, empty folder
+	IdleMB   float64                   // resident memory without load
+	Results  map[string][]bench.Result // by workload
+	Sync     []bench.Result            // send with synchronous flush
+	LoadedMB float64                   // highest private memory under the loads
+}
+
+func (m *measurer) start(ctx context.Context, name, dir string, sync bool) (*servers.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	const syncFlush = "flushDiskType=SYNC_FLUSH"
+	if name == "apache" {
+		o := m.apache
+		o.Dir = dir
+		if sync {
+			o.Broker = append(o.Broker, syncFlush)
+		}
+		return servers.StartApache(ctx, o)
+	}
+	o := servers.BolideOptions{Binary: m.binary, Dir: dir}
+	if sync {
+		o.Args = []string{"--set", syncFlush}
+	}
+	return servers.StartBolide(ctx, o)
+}
+
+func (m *measurer) dir(name string) string {
+	dir, err := os.MkdirTemp(m.work, name+"-")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+func (m *measurer) measure(ctx context.Context, name string) (*figures, error) {
+	f := &figures{Results: map[string][]bench.Result{}}
+	var s *servers.Server
+	for i := range m.runs {
+		dir := m.dir(name)
+		var err error
+		if s, err = m.start(ctx, name, dir, false); err != nil {
+			return nil, err
+		}
+		f.Starts = append(f.Starts, float64(s.Started.Microseconds())/1000)
+		if i < m.runs-1 {
+			if err := s.Stop(); err != nil {
+				return nil, err
+			}
+			os.RemoveAll(dir)
+		}
+	}
+	time.Sleep(5 * time.Second) // until what a start leaves behind has settled
+	f.IdleMB = residentMB(s.Processes())
+	for _, w := range workloads {
+		if _, err := m.bench(ctx, s, w, 0.3); err != nil {
+			s.Stop()
+			return nil, fmt.Errorf("warm-up of %s: %w", w.name, err)
+		}
+	}
+	for _, w := range workloads {
+		for range m.runs {
+			r, err := m.bench(ctx, s, w, 1)
+			if err != nil {
+				s.Stop()
+				return nil, fmt.Errorf("%s: %w", w.name, err)
+			}
+			f.Results[w.name] = append(f.Results[w.name], r)
+			f.LoadedMB = max(f.LoadedMB, r.Server.PeakPrivateMB)
+			fmt.Fprintf(os.Stderr, "%-50s %8.0f/s  p50 %7.2f  p99 %7.2f ms  %7.1f CPU s/M  %5.0f MB private\n", w.name,
+				r.PerSecond, r.Latency.P50, r.Latency.P99, r.Server.CPUSecondsPerMillion, r.Server.PeakPrivateMB)
+		}
+	}
+	if err := s.Stop(); err != nil {
+		return nil, err
+	}
+	os.RemoveAll(s.Dir)
+	return f, m.measureSync(ctx, name, f)
+}
+
+// measureSync starts the server anew with synchronous flush and measures sends.
+func (m *measurer) measureSync(ctx context.Context, name string, f *figures) error {
+	s, err := m.start(ctx, name, m.dir(name), true)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.Dir)
+	w := workload{name: "send, SYNC_FLUSH", args: []string{"send"}, count: 200_000}
+	for i := range m.runs + 1 {
+		r, err := m.bench(ctx, s, w, 1)
+		if err != nil {
+			s.Stop()
+			return err
+		}
+		if i > 0 {
+			f.Sync = append(f.Sync, r)
+			fmt.Fprintf(os.Stderr, "%-50s %8.0f/s  %7.1f CPU s/M\n", w.name, r.PerSecond, r.Server.CPUSecondsPerMillion)
+		}
+	}
+	return s.Stop()
+}
+
+// bench runs the generator once.
+func (m *measurer) bench(ctx context.Context, s *servers.Server, w workload, part float64) (r bench.Result, err error) {
+	args := append([]string{"bench"}, w.args...)
+	args = append(args, "--json", "--quiet", "--namesrv", s.Namesrv, "--grpc", s.GRPC)
+	if w.count > 0 {
+		args = append(args, "--count", fmt.Sprint(max(1000, int(float64(w.count)*m.scale*part))))
+	}
+	for _, pid := range s.Processes() {
+		args = append(args, "--server-pid", fmt.Sprint(pid))
+		if err := pin(pid, w.pinned); err != nil {
+			return r, err
+		}
+	}
+	cmd := exec.CommandContext(ctx, m.binary, args...)
+	if w.pinned {
+		cmd = exec.CommandContext(ctx, "taskset", append([]string{"-c", "1", m.binary}, args...)...)
+	}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return r, fmt.Errorf("%w\n%s", err, out)
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, err
+	}
+	if r.Server == nil {
+		return r, fmt.Errorf("no figures of processes %v", s.Processes())
+	}
+	return r, nil
+}
+
+// pin puts all threads of a process on core 0, or gives it both back.
+func pin(pid int, pinned bool) error {
+	cores := "0,1"
+	if pinned {
+		cores = "0"
+	}
+	out, err := exec.Command("taskset", "-a", "-c", "-p", cores, fmt.Sprint(pid)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("taskset: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func residentMB(pids []int) (sum float64) {
+	for _, pid := range pids {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		for line := range strings.Lines(string(text)) {
+			var kb float64
+			if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
+				sum += kb / 1024
+			}
+		}
+	}
+	return sum
+}

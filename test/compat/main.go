@@ -1,0 +1,202 @@
+// Command compat runs the official clients and tools against a server, started for it or
+// given by its addresses:
+//
+//	go run ./test/compat                          against this source tree's Bolide
+//	go run ./test/compat --server apache          against Apache RocketMQ 5.5.0
+//	go run ./test/compat --server ready.json      against what a ready file names
+//
+// Suites: go (golang/v5 and the classic Go client), java (the classic client and
+// rocketmq-client-java), mqadmin (Apache's tool), exchange (each server opens the store that
+// the other wrote). Java's need Java 17 and Maven, which fetches what they need.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bolidemq/bolide/test/servers"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	passed, failed, err := run(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compat:", err)
+		failed++
+	}
+	fmt.Printf("%d passed, %d failed\n", passed, failed)
+	if failed > 0 || passed == 0 {
+		os.Exit(1)
+	}
+}
+
+// suites are run in this order.
+var suites = []struct {
+	name string
+	run  func(context.Context, *harness) error
+}{
+	{"go", goSuite},
+	{"java", javaSuite},
+	{"mqadmin", mqadminSuite},
+	{"exchange", exchangeSuite},
+}
+
+// harness is what the suites share.
+type harness struct {
+	root   string // of the source tree
+	work   string // a temporary folder
+	binary string // Bolide's
+	kind   string // of the server under test: bolide, apache, or a ready file
+	target servers.Ready
+	count  int
+
+	passed, failed int
+	javaClasspath  string
+}
+
+func run(ctx context.Context) (passed, failed int, err error) {
+	h := &harness{}
+	var chosen string
+	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
+	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
+	flag.StringVar(&chosen, "suites", "go,java,mqadmin,exchange", "suites to run")
+	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
+	flag.Parse()
+	if h.root, err = sourceRoot(ctx); err != nil {
+		return 0, 0, err
+	}
+	if h.work, err = os.MkdirTemp("", "bolide-compat-"); err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(h.work)
+	if h.binary == "" {
+		if h.binary, err = servers.BuildBolide(ctx, h.work); err != nil {
+			return 0, 0, err
+		}
+	} else if h.binary, err = filepath.Abs(h.binary); err != nil {
+		return 0, 0, err
+	}
+	server, err := h.start(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, s := range suites {
+		if !strings.Contains(","+chosen+",", ","+s.name+",") {
+			continue
+		}
+		began := time.Now()
+		fmt.Printf("== %s against %s\n", s.name, h.kind)
+		if err := s.run(ctx, h); err != nil {
+			h.report(s.name, err)
+		}
+		fmt.Printf("== %s took %.0f s\n", s.name, time.Since(began).Seconds())
+	}
+	if server != nil {
+		h.check("the server stops in order", server.Stop())
+	}
+	return h.passed, h.failed, nil
+}
+
+func sourceRoot(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Dir(strings.TrimSpace(string(out))), nil
+}
+
+// start brings up the server under test.
+func (h *harness) start(ctx context.Context) (*servers.Server, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	var s *servers.Server
+	var err error
+	switch h.kind {
+	case "bolide":
+		s, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: filepath.Join(h.work, "bolide")})
+	case "apache":
+		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "apache")})
+	default:
+		text, err := os.ReadFile(h.kind)
+		if err != nil {
+			return nil, fmt.Errorf("--server is bolide, apache or a ready file: %w", err)
+		}
+		return nil, json.Unmarshal(text, &h.target)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.target = s.Ready
+	fmt.Printf("%s ready in %d ms\n", h.kind, s.Started.Milliseconds())
+	return s, nil
+}
+
+// report counts a case that has ended.
+func (h *harness) report(name string, err error) {
+	if err != nil {
+		h.failed++
+		fmt.Printf("FAIL %s: %v\n", name, err)
+		return
+	}
+	h.passed++
+	fmt.Printf("PASS %s\n", name)
+}
+
+func (h *harness) check(name string, err error) { h.report(name, err) }
+
+// verdict finds the lines in which the suites' own runners say how a case ended.
+var verdict = regexp.MustCompile(`^(?:--- )?(PASS|FAIL)(?::|) \S`)
+
+// stream runs a command, passes its output on and counts its verdicts. An exit code that is
+// not zero without a failed case is a failure of its own.
+func (h *harness) stream(cmd *exec.Cmd, interesting func(line string) bool) error {
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	before := h.failed
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if m := verdict.FindStringSubmatch(line); m != nil {
+			if m[1] == "PASS" {
+				h.passed++
+			} else {
+				h.failed++
+			}
+		}
+		if interesting(line) {
+			fmt.Println(line)
+		}
+	}
+	io.Copy(io.Discard, out)
+	if err := cmd.Wait(); err != nil && h.failed == before {
+		return fmt.Errorf("%s: %w", filepath.Base(cmd.Path), err)
+	}
+	return nil
+}
+
+func goSuite(ctx context.Context, h *harness) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=15m", ".")
+	cmd.Dir = filepath.Join(h.root, "test", "compat", "go")
+	cmd.Env = append(os.Environ(), append(h.target.Env(), fmt.Sprintf("COMPAT_COUNT=%d", h.count))...)
+	return h.stream(cmd, func(line string) bool { return !strings.HasPrefix(line, "===") })
+}

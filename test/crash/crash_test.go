@@ -1,0 +1,142 @@
+// Package crash kills the real binary with kill -9 at random moments under load, again and
+// again on one data folder, and then asks what it answered for:
+//
+//   - every message that a producer got an OK for is there, once;
+//   - no message that a consumer got an OK for its acknowledgement comes again;
+//   - every other message still comes.
+//
+// BOLIDE_CRASH_ROUNDS is the number of kills (2 when empty), BOLIDE_CRASH_SEED repeats a
+// run's random moments, BOLIDE_BINARY names a binary that is built already.
+package crash
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bolidemq/bolide/test/servers"
+)
+
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills servers")
+	}
+	binary := os.Getenv("BOLIDE_BINARY")
+	if binary == "" {
+		var err error
+		if binary, err = servers.BuildBolide(t.Context(), t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := rand.Uint64()
+	if s, err := strconv.ParseUint(os.Getenv("BOLIDE_CRASH_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	rounds := 2
+	if n, err := strconv.Atoi(os.Getenv("BOLIDE_CRASH_ROUNDS")); err == nil && n > 0 {
+		rounds = n
+	}
+	for _, flush := range []string{"ASYNC_FLUSH", "SYNC_FLUSH"} {
+		t.Run(flush, func(t *testing.T) {
+			t.Logf("seed %d, %d kills", seed, rounds)
+			r := &run{
+				t: t, binary: binary, dir: t.TempDir(), flush: flush,
+				random: rand.New(rand.NewPCG(seed, 1)),
+				ledger: newLedger(),
+			}
+			for i := range rounds {
+				r.round(i)
+				if t.Failed() {
+					return
+				}
+			}
+			r.settle()
+		})
+	}
+}
+
+// run is one series of kills on one data folder.
+type run struct {
+	t      *testing.T
+	binary string
+	dir    string
+	flush  string
+	random *rand.Rand
+	ledger *ledger
+	at     *servers.Ready // addresses of the first start, kept for all
+}
+
+const (
+	topic     = "crash"
+	group     = "crash-group"
+	producers = 6
+	consumers = 4
+	queues    = 4
+)
+
+func (r *run) start(i int) *servers.Server {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	s, err := servers.StartBolide(ctx, servers.BolideOptions{
+		Binary: r.binary, Dir: r.dir, Again: r.at,
+		Args: []string{"--set", "flushDiskType=" + r.flush},
+	})
+	if err != nil {
+		r.t.Fatalf("start %d: %v", i, err)
+	}
+	if r.at == nil {
+		at := s.Ready
+		r.at = &at
+		createTopic(r.t, s.Broker)
+	}
+	return s
+}
+
+// round starts the server, loads it, and kills it at a random moment.
+func (r *run) round(i int) {
+	s := r.start(i)
+	ctx, cancel := context.WithCancel(r.t.Context())
+	var load sync.WaitGroup
+	for range producers {
+		load.Go(func() { produce(ctx, s.Broker, r.ledger) })
+	}
+	for range consumers {
+		load.Go(func() { consume(ctx, r.t, s.Broker, r.ledger, false) })
+	}
+	moment := time.Duration(50+r.random.IntN(1500)) * time.Millisecond
+	select {
+	case <-time.After(moment):
+	case <-s.Ended():
+		text, _ := os.ReadFile(filepath.Join(r.dir, "bolide.log"))
+		r.t.Errorf("round %d: the server ended by itself:\n%s", i, text[max(0, len(text)-4000):])
+	}
+	s.Kill()
+	cancel()
+	load.Wait()
+	stored, acked := r.ledger.counts()
+	r.t.Logf("round %d: started in %v, killed after %v; in all %d sends and %d acks with OK",
+		i, s.Started.Round(time.Millisecond), moment, stored, acked)
+}
+
+// settle reads the whole topic, then consumes until nothing has come for some invisible times.
+func (r *run) settle() {
+	s := r.start(-1)
+	defer s.Stop()
+	counts := readAll(r.t, s.Broker)
+	r.ledger.checkStored(r.t, counts)
+
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
+	var load sync.WaitGroup
+	for range consumers {
+		load.Go(func() { consume(ctx, r.t, s.Broker, r.ledger, true) })
+	}
+	load.Wait()
+	r.ledger.checkConsumed(r.t, counts)
+}

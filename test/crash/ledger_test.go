@@ -1,0 +1,98 @@
+package crash
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// ledger remembers what was sent, delivered and acknowledged, by the message's number.
+type ledger struct {
+	next atomic.Int64
+
+	mu        sync.Mutex
+	stored    map[int64]bool  // the producer got an OK
+	delivered map[int64]int64 // highest pop time of a delivery
+	acked     map[int64]int64 // pop time of the delivery whose acknowledgement got an OK
+	open      map[int64]bool  // an acknowledgement got no answer: done or not
+}
+
+func newLedger() *ledger {
+	return &ledger{stored: map[int64]bool{}, delivered: map[int64]int64{}, acked: map[int64]int64{}, open: map[int64]bool{}}
+}
+
+func (l *ledger) counts() (stored, acked int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.stored), len(l.acked)
+}
+
+func (l *ledger) wasStored(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stored[n] = true
+}
+
+// wasDelivered checks a delivery against the acknowledgements with OK.
+func (l *ledger) wasDelivered(t *testing.T, n, popTime int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at, ok := l.acked[n]; ok {
+		t.Errorf("message %d came again (pop time %d) after its acknowledgement (of pop time %d) got an OK", n, popTime, at)
+	}
+	l.delivered[n] = max(l.delivered[n], popTime)
+}
+
+// wasAcked checks an OK against later deliveries that other consumers got meanwhile.
+func (l *ledger) wasAcked(t *testing.T, n, popTime int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.delivered[n] > popTime {
+		t.Errorf("message %d: an acknowledgement of pop time %d got an OK after a delivery at %d", n, popTime, l.delivered[n])
+	}
+	l.acked[n] = popTime
+}
+
+func (l *ledger) mayBeAcked(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[n] = true
+}
+
+// checkStored compares the numbers in the topic with the sends that got an OK.
+func (l *ledger) checkStored(t *testing.T, counts map[int64]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	missing, twice := 0, 0
+	for n := range l.stored {
+		if counts[n] == 0 {
+			if missing++; missing <= 5 {
+				t.Errorf("message %d got an OK and is not in the topic", n)
+			}
+		}
+	}
+	for n, c := range counts {
+		if c > 1 {
+			if twice++; twice <= 5 {
+				t.Errorf("message %d was sent once and is in the topic %d times", n, c)
+			}
+		}
+	}
+	t.Logf("%d messages with OK, %d in the topic, %d missing, %d twice", len(l.stored), len(counts), missing, twice)
+}
+
+// checkConsumed holds that everything in the topic was acknowledged in the end, but for what
+// may have been by an acknowledgement that got no answer.
+func (l *ledger) checkConsumed(t *testing.T, counts map[int64]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := 0
+	for n := range counts {
+		if _, ok := l.acked[n]; !ok && !l.open[n] {
+			if left++; left <= 5 {
+				t.Errorf("message %d never came to be acknowledged", n)
+			}
+		}
+	}
+	t.Logf("%d acknowledged, %d acknowledgements without an answer, %d left", len(l.acked), len(l.open), left)
+}
