@@ -15,13 +15,10 @@ import (
 
 func adminCommand() *cobra.Command {
 	r := &remote{}
-	c := &cobra.Command{Use: "admin", Short: "Topics and groups of a running server"}
+	c := folder("admin", "Topics and groups of a running server",
+		folder("topic", "Create, list and delete topics", topicCreate(r), topicList(r), topicDelete(r)),
+		folder("group", "Create consumer groups", groupCreate(r)))
 	r.flags(c)
-	topic := &cobra.Command{Use: "topic", Short: "Create, list and delete topics"}
-	topic.AddCommand(topicCreate(r), topicList(r), topicDelete(r))
-	group := &cobra.Command{Use: "group", Short: "Create consumer groups"}
-	group.AddCommand(groupCreate(r))
-	c.AddCommand(topic, group)
 	return c
 }
 

@@ -22,10 +22,15 @@ import (
 
 // commands are the subcommands, in the order of the help text.
 var commands = []func() *cobra.Command{
+	serverCommand,
+	namesrvCommand,
+	brokerCommand,
+	proxyCommand,
 	adminCommand,
 	produceCommand,
 	consumeCommand,
 	benchCommand,
+	versionCommand,
 }
 
 // Main runs the command that args names and returns the process's exit code.
@@ -51,12 +56,26 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	for _, c := range commands {
 		root.AddCommand(c())
 	}
 	return root
+}
+
+// folder is a command that only holds others: alone it shows its help, and a word that it
+// does not know is an error.
+func folder(use, short string, inside ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(inside...)
+	return c
 }
 
 // oneLine is the error's text without line breaks: what fails is read by scripts and in

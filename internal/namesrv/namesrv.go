@@ -18,6 +18,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -141,4 +142,29 @@ type Registered struct {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return slices.Sorted(maps.Keys(m))
+}
+
+// InZone is the route for a client that wants brokers of its own zone. Brokers without a
+// master stay, so that their slaves can be read, and all stay where none would be left.
+func (r Route) InZone(zone string) Route {
+	if strings.TrimSpace(zone) == "" {
+		return r
+	}
+	out := Route{OrderConf: r.OrderConf}
+	kept := make(map[string]bool)
+	for _, b := range r.Brokers {
+		if b.Addresses[MasterID] == "" || strings.EqualFold(b.Zone, zone) {
+			out.Brokers = append(out.Brokers, b)
+			kept[b.Name] = true
+		}
+	}
+	if len(out.Brokers) == 0 {
+		return r
+	}
+	for _, q := range r.Queues {
+		if kept[q.Broker] {
+			out.Queues = append(out.Queues, q)
+		}
+	}
+	return out
 }

@@ -19,6 +19,22 @@ func (a announcement) String() string {
 	return net.JoinHostPort(a.host, strconv.Itoa(int(a.port)))
 }
 
+// storeHost is the address that records and message ids carry, which must be an IP: that
+// of the announcement, or this machine's where a name is announced.
+func (a announcement) storeHost(machine []netip.Addr) netip.AddrPort {
+	addr, err := netip.ParseAddr(a.host)
+	if err != nil {
+		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		for _, candidate := range machine {
+			if reachable(candidate) {
+				addr = candidate
+				break
+			}
+		}
+	}
+	return netip.AddrPortFrom(addr.Unmap(), a.port)
+}
+
 // announce picks the address: the one that was set, else the one that is listened on,
 // else the machine's first address that others can reach.
 func announce(advertise string, listening netip.AddrPort, machine []netip.Addr) (announcement, error) {

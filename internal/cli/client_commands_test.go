@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"bytes"
+	"compress/zlib"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+// fakeServer is a name server and a broker that knows one topic.
+type fakeServer struct {
+	t    *testing.T
+	addr string
+
+	mu    sync.Mutex
+	sent  []remoting.SendMessageRequest
+	body  []string
+	acks  []remoting.AckMessageRequest
+	waits []message.Message // handed out by the next pops
+	made  []remoting.UpdateAndCreateTopicRequest
+}
+
+func startFake(t *testing.T) *fakeServer {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeServer{t: t, addr: l.Addr().String()}
+	s := transport.NewServer(transport.Options{Handler: f.handle})
+	go s.Serve(t.Context(), l)
+	t.Cleanup(func() { _ = s.Shutdown(t.Context()) })
+	return f
+}
+
+func (f *fakeServer) handle(r *transport.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	decode := func(h remoting.Header) {
+		if err := r.Decode(h); err != nil {
+			f.t.Error(err)
+		}
+	}
+	brokers := []remoting.BrokerData{{BrokerName: "b", Cluster: "c", BrokerAddrs: map[int64]string{0: f.addr}}}
+	switch r.Code {
+	case remoting.ReqGetRouteInfoByTopic:
+		var h remoting.GetRouteInfoByTopicRequest
+		decode(&h)
+		if h.Topic != "orders" {
+			r.Responder().Reply(remoting.ResTopicNotExist, "no", nil, nil)
+			return
+		}
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.TopicRouteData{
+			BrokerDatas: brokers,
+			QueueDatas:  []remoting.QueueData{{BrokerName: "b", Perm: 6, ReadQueueNums: 2, WriteQueueNums: 2}},
+		}))
+	case remoting.ReqGetBrokerClusterInfo:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.ClusterInfo{
+			BrokerAddrTable: map[string]remoting.BrokerData{"b": brokers[0]},
+		}))
+	case remoting.ReqUpdateAndCreateTopic:
+		var h remoting.UpdateAndCreateTopicRequest
+		decode(&h)
+		f.made = append(f.made, h)
+		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
+	case remoting.ReqSendMessageV2:
+		h := remoting.SendMessageRequest{V2: true}
+		decode(&h)
+		h.Properties = strings.Clone(h.Properties)
+		f.sent, f.body = append(f.sent, h), append(f.body, string(r.Body))
+		r.Responder().Reply(remoting.ResSuccess, "", &remoting.SendMessageResponse{MsgID: "x"}, nil)
+	case remoting.ReqPopMessage:
+		f.pop(r)
+	case remoting.ReqAckMessage:
+		var h remoting.AckMessageRequest
+		decode(&h)
+		f.acks = append(f.acks, h)
+		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
+	default:
+		r.Responder().Reply(remoting.ResRequestCodeNotSupported, "", nil, nil)
+	}
+}
+
+// pop hands out one message, with its start offset or with a receipt of its own.
+func (f *fakeServer) pop(r *transport.Request) {
+	if len(f.waits) == 0 {
+		r.Responder().Reply(remoting.ResPollingTimeout, "", nil, nil)
+		return
+	}
+	m := f.waits[0]
+	f.waits = f.waits[1:]
+	record, err := message.AppendStored(nil, &m)
+	if err != nil {
+		f.t.Error(err)
+	}
+	flag := retryFlag(m.Topic, "orders")
+	q := receipt.Queue{RetryFlag: flag, QueueID: m.QueueID}
+	r.Responder().Reply(remoting.ResSuccess, "", &remoting.PopMessageResponse{
+		PopTime: 1000, InvisibleTime: 2000, ReviveQid: 3,
+		StartOffsetInfo: string(receipt.AppendStartOffset(nil, q, m.QueueOffset)),
+		MsgOffsetInfo:   string(receipt.AppendOffsets(nil, q, []int64{m.QueueOffset})),
+	}, record)
+}
+
+func run(t *testing.T, in string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = Main(t.Context(), args, strings.NewReader(in), &o, &e)
+	return o.String(), e.String(), code
+}
+
+func TestProduceSendsEveryLine(t *testing.T) {
+	f := startFake(t)
+	out, errs, code := run(t, "one\ntwo\nthree", "produce", "orders", "-n", f.addr, "--tag", "A", "--key", "k", "--property", "color=red")
+	if code != 0 || len(strings.Fields(out)) != 3 {
+		t.Fatalf("%d: %q %q", code, out, errs)
+	}
+	if strings.Join(f.body, " ") != "one two three" {
+		t.Errorf("bodies %q", f.body)
+	}
+	queues := map[int32]bool{}
+	for i, h := range f.sent {
+		queues[h.QueueID] = true
+		p := message.Properties(h.Properties)
+		if p.Value("TAGS") != "A" || p.Value("KEYS") != "k" || p.Value("color") != "red" || p.Value("UNIQ_KEY") != strings.Fields(out)[i] {
+			t.Errorf("properties %q", h.Properties)
+		}
+	}
+	if len(queues) != 2 {
+		t.Errorf("queues used: %v", queues)
+	}
+}
+
+func TestProduceKeepsMessageGroupsTogether(t *testing.T) {
+	f := startFake(t)
+	if _, errs, code := run(t, "1\n2\n3\n4", "produce", "orders", "-n", f.addr, "--message-group", "g"); code != 0 {
+		t.Fatal(errs)
+	}
+	for _, h := range f.sent {
+		if h.QueueID != f.sent[0].QueueID || message.Properties(h.Properties).Value("__SHARDINGKEY") != "g" {
+			t.Errorf("queue %d, properties %q", h.QueueID, h.Properties)
+		}
+	}
+}
+
+func TestConsumePrintsAndAcknowledges(t *testing.T) {
+	f := startFake(t)
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, _ = z.Write([]byte("packed"))
+	_ = z.Close()
+	f.waits = []message.Message{
+		{Topic: "orders", QueueID: 1, QueueOffset: 7, Body: []byte("plain")},
+		{Topic: "%RETRY%g_orders", QueueOffset: 8, Body: []byte("again")},
+		{Topic: "orders", QueueOffset: 9, SysFlag: message.SysCompressed, Body: packed.Bytes()},
+		{Topic: "orders", QueueOffset: 10, Body: []byte("own"), Properties: "POP_CK\x0110 5 6 7 2 b 0 10\x02"},
+	}
+	out, errs, code := run(t, "", "consume", "orders", "-n", f.addr, "-g", "g", "--max", "4")
+	if code != 0 || out != "plain\nagain\npacked\nown\n" {
+		t.Fatalf("%d: %q %q", code, out, errs)
+	}
+	var got []string
+	for _, a := range f.acks {
+		got = append(got, a.Topic+": "+a.ExtraInfo)
+	}
+	want := []string{
+		"orders: 7 1000 2000 3 0 b 1 7",
+		"%RETRY%g_orders: 8 1000 2000 3 1 b 0 8",
+		"orders: 9 1000 2000 3 0 b 0 9",
+		"%RETRY%g+orders: 10 5 6 7 2 b 0 10",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("acknowledged\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestTopicCreate(t *testing.T) {
+	f := startFake(t)
+	out, errs, code := run(t, "", "admin", "topic", "create", "orders", "--type", "fifo", "--queues", "3", "-n", f.addr)
+	if code != 0 || !strings.Contains(out, "orders") {
+		t.Fatalf("%q %q", out, errs)
+	}
+	if len(f.made) != 1 || f.made[0].Attributes != "+message.type=FIFO" || f.made[0].WriteQueueNums != 3 {
+		t.Errorf("%+v", f.made)
+	}
+}
+
+func TestClientCommandsSayWhy(t *testing.T) {
+	f := startFake(t)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"produce", "none", "-b", "x"}, "topic none does not exist"},
+		{[]string{"produce", "bad name", "-b", "x"}, "letters and digits"},
+		{[]string{"produce", "orders", "-b", "x", "--property", "KEYS=x"}, "reserved"},
+		{[]string{"produce", "orders", "-b", "x", "--property", "color"}, "NAME=VALUE"},
+		{[]string{"produce", "orders", "-b", "x", "--key", "a\x02b"}, "separator"},
+		{[]string{"consume", "none"}, "topic none does not exist"},
+		{[]string{"consume", "orders", "--tag", "||"}, "names no tag"},
+		{[]string{"admin", "topic", "create", "orders", "--type", "odd"}, "normal, fifo"},
+		{[]string{"admin", "topic", "create"}, "accepts 1 arg"},
+		{[]string{"nonsense"}, "unknown command"},
+	} {
+		args := c.args
+		if c.args[0] != "nonsense" {
+			args = append(args, "-n", f.addr)
+		}
+		_, errs, code := run(t, "", args...)
+		if code != 1 || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %d, %q", c.args, code, errs)
+		}
+	}
+}

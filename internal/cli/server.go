@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/node"
+)
+
+// stopWithin is how long running requests may take to end before they are cut.
+const stopWithin = 30 * time.Second
+
+// processStart is when this process began to run Go code.
+var processStart = time.Now()
+
+// serverFlags are the flags of the commands that run a server.
+type serverFlags struct {
+	node.Options
+	config   string
+	settings []string
+	logLevel string
+}
+
+func serverCommand() *cobra.Command {
+	return runCommand("server", "Run name server, broker and proxy in one process", node.All)
+}
+
+func namesrvCommand() *cobra.Command {
+	return runCommand("namesrv", "Run a name server alone", node.Roles{Namesrv: true})
+}
+
+func brokerCommand() *cobra.Command {
+	return runCommand("broker", "Run a broker alone", node.Roles{Broker: true})
+}
+
+func proxyCommand() *cobra.Command {
+	return runCommand("proxy", "Run a broker with its gRPC proxy, without a name server", node.Roles{Broker: true, Proxy: true})
+}
+
+func runCommand(name, short string, roles node.Roles) *cobra.Command {
+	f := &serverFlags{}
+	f.Roles = roles
+	c := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return f.run(c)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.Data, "data", node.DefaultData, "data `DIR`")
+	if roles.Namesrv {
+		fs.StringVar(&f.NamesrvAddr, "namesrv-addr", "", "`HOST:PORT` of the name server (default :9876; port 0: any free one)")
+	}
+	if roles.Broker {
+		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel on :10909)")
+		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, "`HOST:PORT,…` of other name servers to register with")
+		fs.StringVar(&f.Advertise, "advertise", "", "`HOST:PORT` that clients are told, where they can't reach what is listened on")
+	}
+	if roles.Proxy {
+		fs.StringVar(&f.GRPCAddr, "grpc-addr", "", "`HOST:PORT` of the gRPC proxy (default :8081)")
+		fs.StringVar(&f.ProxyAddr, "proxy-addr", "", "`HOST:PORT` that takes Remoting and gRPC alike (default :8080)")
+	}
+	fs.StringVar(&f.TLSCert, "tls-cert", "", "PEM `FILE` with the certificate (default: one made at first start)")
+	fs.StringVar(&f.TLSKey, "tls-key", "", "PEM `FILE` with the certificate's key")
+	fs.StringVar(&f.ReadyFile, "ready-file", "", "`FILE` that is written when every listener serves, as JSON")
+	fs.StringVar(&f.config, "config", "", "`FILE` of settings, key=value, under the names of Apache's broker.conf")
+	fs.StringArrayVar(&f.settings, "set", nil, "one setting, `KEY=VALUE`")
+	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	return c
+}
+
+func (f *serverFlags) run(c *cobra.Command) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return fmt.Errorf("--log-level %q is not debug, info, warn or error", f.logLevel)
+	}
+	if err := f.readSettings(); err != nil {
+		return err
+	}
+	f.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	f.Out = c.OutOrStdout()
+
+	ctx := c.Context()
+	f.Began = processStart
+	n, err := node.Start(ctx, f.Options)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-n.Failed():
+	}
+	// A second Ctrl-C ends the process at once; not within the first second, since some
+	// supervisors send every signal twice.
+	defer time.AfterFunc(time.Second, func() { signal.Reset(os.Interrupt) }).Stop()
+	fmt.Fprintln(f.Out, "stopping")
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if err := n.Stop(within); err != nil {
+		return err
+	}
+	fmt.Fprintln(f.Out, "stopped")
+	return nil
+}
+
+// readSettings reads the settings file, then the single settings over it.
+func (f *serverFlags) readSettings() error {
+	f.Settings = map[string]string{}
+	if f.config != "" {
+		text, err := os.ReadFile(f.config)
+		if err != nil {
+			return fmt.Errorf("settings file: %w", err)
+		}
+		list, err := config.ParseProperties(text)
+		if err != nil {
+			return fmt.Errorf("settings file %s: %w", f.config, err)
+		}
+		for _, p := range list {
+			f.Settings[p.Name] = p.Value
+		}
+	}
+	for _, s := range f.settings {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return fmt.Errorf("--set %q is not KEY=VALUE", s)
+		}
+		f.Settings[strings.TrimSpace(key)] = strings.TrimSpace(value)
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package grpcv2
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
+	"google.golang.org/grpc"
+
+	"github.com/bolidemq/bolide/internal/proxy"
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+// Times of a long poll.
+const (
+	minPolling = 5 * time.Second
+	maxPolling = 20 * time.Second
+	// pollingGrace is how much of minPolling may be gone when the request arrives: a
+	// client that asks for just minPolling has spent some of it on the way.
+	pollingGrace = 500 * time.Millisecond
+	// answerMargin is left before the caller's deadline, so that the answer of a poll
+	// that ends empty, or finds something at the last moment, still gets there.
+	answerMargin = 300 * time.Millisecond
+	// autoRenewInvisible is the invisible time that the broker extends while the client
+	// is there.
+	autoRenewInvisible    = time.Minute
+	defaultRequestTimeout = 3 * time.Second
+)
+
+// ReceiveMessage implements v2.MessagingServiceServer.
+func (s *Service) ReceiveMessage(req *v2.ReceiveMessageRequest, stream grpc.ServerStreamingServer[v2.ReceiveMessageResponse]) error {
+	s.calls.begin()
+	defer s.calls.end()
+	ctx := stream.Context()
+	w := receiveWriter{stream: stream, ctx: ctx, s: s, req: req, now: s.clock.NowMilli}
+	q, route, err := s.popRequest(ctx, req)
+	if err != nil {
+		return w.refuse(err)
+	}
+	w.digest = digestFor(header(ctx, headerLanguage))
+	wait := &receiveWait{answer: make(chan struct{}), giveBack: w.giveBack}
+	s.proxy.Receive(route, q, wait.done)
+	select {
+	case <-wait.answer:
+	case <-ctx.Done():
+		if wait.abandon() {
+			return nil
+		}
+	case <-s.stopping:
+		if wait.abandon() {
+			return w.refuse(errNoNew)
+		}
+	}
+	if wait.err != nil {
+		return w.refuse(wait.err)
+	}
+	return w.write(&wait.popped)
+}
+
+// popRequest checks the request and translates it. It needs no settings: what they would
+// say, the group's configuration says too.
+func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest) (q proxy.PopRequest, route *proxy.Route, err error) {
+	id, err := clientID(ctx)
+	if err != nil {
+		return q, nil, err
+	}
+	requestTimeout := defaultRequestTimeout
+	if c := s.proxy.Client(id); c != nil && c.Settings.RequestTimeout > 0 {
+		requestTimeout = c.Settings.RequestTimeout
+	}
+	var asked time.Duration
+	if d := req.GetLongPollingTimeout(); d != nil {
+		asked = d.AsDuration()
+	}
+	remaining := time.Duration(-1)
+	if deadline, is := ctx.Deadline(); is {
+		remaining = max(0, time.Until(deadline))
+	}
+	if q.PollTime, err = pollTime(asked, remaining, requestTimeout, header(ctx, headerVersion)); err != nil {
+		return q, nil, err
+	}
+	q.Topic, q.Group, err = topicAndGroup(req.GetMessageQueue().GetTopic(), req.GetGroup())
+	if err != nil {
+		return q, nil, err
+	}
+	q.AutoRenew = req.GetAutoRenew()
+	if q.InvisibleTime = autoRenewInvisible; !q.AutoRenew {
+		q.InvisibleTime = req.GetInvisibleDuration().AsDuration()
+		if err = checkInvisible(q.InvisibleTime, minInvisible); err != nil {
+			return q, nil, err
+		}
+	}
+	if q.Filter, err = compileFilter(req.GetFilterExpression()); err != nil {
+		return q, nil, err
+	}
+	if route, err = s.proxy.Route(ctx, q.Topic); err != nil {
+		return q, nil, err
+	}
+	group, err := s.proxy.Group(ctx, q.Group)
+	if err != nil {
+		return q, nil, err
+	}
+	q.Order = group.FIFO
+	q.Broker = req.GetMessageQueue().GetBroker().GetName()
+	q.QueueID = -1
+	q.Max = min(max(int(req.GetBatchSize()), 1), maxBatch)
+	q.AttemptID = req.GetAttemptId()
+	q.Holder = id
+	q.Gone = ctx.Done()
+	return q, route, nil
+}
+
+// pollTime is how long a receive waits for its first message: what the client asked for,
+// else what its deadline leaves, but never past the deadline. remaining is negative
+// without a deadline.
+func pollTime(asked, remaining, requestTimeout time.Duration, version string) (time.Duration, error) {
+	d := asked
+	if d <= 0 {
+		if d = maxPolling; remaining >= 0 {
+			d = remaining - requestTimeout/2
+		}
+	}
+	d = min(max(d, minPolling), maxPolling)
+	if remaining < 0 {
+		return d, nil
+	}
+	if d > remaining && remaining < minPolling-pollingGrace {
+		code := v2.Code_ILLEGAL_POLLING_TIME
+		if version < "5.0.3" { // older clients do not know that code
+			code = v2.Code_BAD_REQUEST
+		}
+		return 0, refuse(code, "the deadline leaves %d ms, polling takes at least %d ms", remaining.Milliseconds(), minPolling.Milliseconds())
+	}
+	return min(d, remaining-answerMargin), nil
+}
+
+func compileFilter(e *v2.FilterExpression) (*filter.Expression, error) {
+	kind := "TAG"
+	if e.GetType() == v2.FilterType_SQL {
+		kind = "SQL92"
+	}
+	x, err := filter.Compile(kind, e.GetExpression())
+	if err != nil {
+		return nil, refuse(v2.Code_ILLEGAL_FILTER_EXPRESSION, "%s", err)
+	}
+	return x, nil
+}
+
+// receiveWait is the meeting of a pop's completion and the call that waits for it. When
+// the call has gone first, messages that come nevertheless are given back.
+type receiveWait struct {
+	state    atomic.Int32 // 0 waiting, 1 answered, 2 abandoned
+	answer   chan struct{}
+	popped   proxy.Popped
+	err      error
+	giveBack func(p *proxy.Popped, from int)
+}
+
+func (w *receiveWait) done(p proxy.Popped, err error) {
+	w.popped, w.err = p, err
+	if w.state.CompareAndSwap(0, 1) {
+		close(w.answer)
+		return
+	}
+	if err == nil {
+		w.giveBack(&p, 0)
+		release(&p)
+	}
+}
+
+// abandon reports whether no answer will be used any more; else the answer has come just
+// now and is to be used.
+func (w *receiveWait) abandon() bool { return w.state.CompareAndSwap(0, 2) }
+
+func release(p *proxy.Popped) {
+	if p.Release != nil {
+		p.Release()
+	}
+}
+
+var errNoNew = refuse(v2.Code_MESSAGE_NOT_FOUND, "no new message")
+
+// receiveWriter writes the answer of one receive: status, messages, delivery timestamp.
+type receiveWriter struct {
+	stream grpc.ServerStream
+	ctx    context.Context
+	s      *Service
+	req    *v2.ReceiveMessageRequest
+	digest digestKind
+	now    func() int64
+}
+
+func (w *receiveWriter) refuse(err error) error {
+	f := statusFrame(w.s.status("ReceiveMessage", err))
+	if err := w.stream.SendMsg(&f); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+func (w *receiveWriter) end() error {
+	f := timestampFrame(w.now())
+	return w.stream.SendMsg(&f)
+}
+
+func (w *receiveWriter) write(p *proxy.Popped) error {
+	defer release(p)
+	switch p.Status {
+	case proxy.PopFound:
+	case proxy.PopNoMatch:
+		return w.refuse(refuse(v2.Code_MESSAGE_NOT_FOUND, "no match message"))
+	case proxy.PopPollingFull:
+		return w.refuse(refuse(v2.Code_TOO_MANY_REQUESTS, "polling full"))
+	default:
+		return w.refuse(errNoNew)
+	}
+	f := okFrame
+	err := w.stream.SendMsg(&f)
+	if err != nil || w.ctx.Err() != nil {
+		w.giveBack(p, 0)
+		return err
+	}
+	enc := deliveryEncoder{topic: w.req.GetMessageQueue().GetTopic(), digest: w.digest, popped: p}
+	n := 0
+	for i := range p.Batches {
+		b := &p.Batches[i]
+		for k := range b.Records {
+			if err := enc.set(b, k); err != nil {
+				w.s.log.Error("a stored record can't be read", "topic", enc.topic.GetName(), "queue", b.QueueID,
+					"offset", b.Records[k].QueueOffset, "err", err)
+			} else if err := w.stream.SendMsg(&enc); err != nil {
+				w.giveBack(p, n)
+				return err
+			}
+			n++
+		}
+	}
+	if err := w.end(); err != nil {
+		return err
+	}
+	if w.ctx.Err() != nil {
+		// The client went away while the answer was on its way: what it did not wait for
+		// is somebody else's.
+		w.giveBack(p, 0)
+	}
+	return nil
+}
+
+// giveBack makes the messages of p visible again at once, without counting an attempt,
+// those before the from-th excepted.
+func (w *receiveWriter) giveBack(p *proxy.Popped, from int) {
+	topic, group := w.req.GetMessageQueue().GetTopic().GetName(), w.req.GetGroup().GetName()
+	n := 0
+	for i := range p.Batches {
+		b := &p.Batches[i]
+		for k := range b.Records {
+			if n++; n <= from {
+				continue
+			}
+			w.s.proxy.ChangeInvisible(proxy.ChangeRequest{Group: group, Topic: topic,
+				Handle: handleOf(p, b, k), Suspend: true}, w.givenBack)
+		}
+	}
+}
+
+// givenBack takes the outcome of one message of giveBack: one that is not given back now
+// comes back when its invisible time lapses.
+func (w *receiveWriter) givenBack(_ receipt.Handle, err error) {
+	if err != nil && !errors.Is(err, proxy.ErrExpiredHandle) && !errors.Is(err, proxy.ErrStaleHandle) {
+		w.s.log.Warn("a message that a client did not wait for could not be given back", "err", err)
+	}
+}
+
+// handleOf names the delivery of the k-th record of b.
+func handleOf(p *proxy.Popped, b *proxy.PopBatch, k int) receipt.Handle {
+	r := &b.Records[k]
+	return receipt.Handle{
+		StartOffset:   b.StartOffset,
+		PopTime:       p.PopTime,
+		InvisibleTime: p.InvisibleTime,
+		ReviveQueue:   p.ReviveQueue,
+		RetryFlag:     b.RetryFlag,
+		Broker:        p.Broker,
+		QueueID:       b.QueueID,
+		Offset:        r.QueueOffset,
+		LogOffset:     r.PhysicalOffset,
+	}
+}

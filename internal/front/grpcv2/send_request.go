@@ -1,0 +1,295 @@
+package grpcv2
+
+import (
+	"errors"
+	"unicode/utf8"
+	"unsafe"
+
+	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// sentMessage is one message of a SendMessageRequest, as far as the server reads it. Its
+// strings and its body alias the request's buffer.
+type sentMessage struct {
+	namespace, topic string
+	properties       []property
+	tag              string
+	keys             []string
+	id               string
+	encoding         v2.Encoding
+	kind             v2.MessageType
+	born             timestamp
+	bornHost         string
+	deliver          timestamp
+	attempt          int32
+	group            string
+	traceContext     string
+	recoverAfter     int64 // seconds
+	liteTopic        string
+	priority         int32
+	body             []byte
+	hasBorn          bool
+	hasDeliver       bool
+	hasRecoverAfter  bool
+	hasPriority      bool
+}
+
+type property struct{ name, value string }
+
+// timestamp is google.protobuf.Timestamp.
+type timestamp struct {
+	seconds int64
+	nanos   int32
+}
+
+func (t timestamp) valid() bool {
+	return t.seconds >= -62135596800 && t.seconds <= 253402300799 && t.nanos >= 0 && t.nanos < 1e9
+}
+
+func (t timestamp) milli() int64 { return t.seconds*1000 + int64(t.nanos)/1e6 }
+
+func (m *sentMessage) reset() {
+	*m = sentMessage{properties: m.properties[:0], keys: m.keys[:0]}
+}
+
+var errText = errors.New("a string is not UTF-8")
+
+// readWire implements wireReader.
+func (r *sendCall) readWire(buf mem.Buffer) error {
+	r.buf = buf
+	r.messages = r.messages[:0]
+	return eachField(buf.ReadOnlyData(), func(num protowire.Number, v []byte, _ uint64) error {
+		if num != 1 || v == nil {
+			return nil
+		}
+		n := len(r.messages)
+		if n < cap(r.messages) {
+			r.messages = r.messages[:n+1]
+		} else {
+			r.messages = append(r.messages, sentMessage{})
+		}
+		r.messages[n].reset()
+		return r.messages[n].read(v)
+	})
+}
+
+func (m *sentMessage) read(b []byte) error {
+	for len(b) > 0 {
+		num, v, _, rest, err := nextField(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if v == nil {
+			continue
+		}
+		switch num {
+		case 1:
+			err = m.readTopic(v)
+		case 2:
+			err = m.readProperty(v)
+		case 3:
+			err = m.readSystem(v)
+		case 4:
+			m.body = v
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *sentMessage) readTopic(b []byte) error {
+	for len(b) > 0 {
+		num, v, _, rest, err := nextField(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if v == nil {
+			continue
+		}
+		switch num {
+		case 1:
+			m.namespace, err = text(v)
+		case 2:
+			m.topic, err = text(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *sentMessage) readProperty(b []byte) error {
+	var p property
+	for len(b) > 0 {
+		num, v, _, rest, err := nextField(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if v == nil {
+			continue
+		}
+		switch num {
+		case 1:
+			p.name, err = text(v)
+		case 2:
+			p.value, err = text(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range m.properties {
+		if m.properties[i].name == p.name {
+			m.properties[i].value = p.value
+			return nil
+		}
+		if i == maxUserProperties {
+			break // refused anyway: no need to look further, at quadratic cost
+		}
+	}
+	m.properties = append(m.properties, p)
+	return nil
+}
+
+func (m *sentMessage) readSystem(b []byte) error {
+	for len(b) > 0 {
+		num, v, n, rest, err := nextField(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if v != nil {
+			err = m.readSystemBytes(num, v)
+		} else {
+			m.readSystemNumber(num, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *sentMessage) readSystemNumber(num protowire.Number, n uint64) {
+	switch num {
+	case 5:
+		m.encoding = v2.Encoding(int32(n))
+	case 6:
+		m.kind = v2.MessageType(int32(n))
+	case 16:
+		m.attempt = int32(n)
+	case 22:
+		m.priority, m.hasPriority = int32(n), true
+	}
+}
+
+func (m *sentMessage) readSystemBytes(num protowire.Number, v []byte) (err error) {
+	switch num {
+	case 1:
+		m.tag, err = text(v)
+	case 2:
+		var key string
+		key, err = text(v)
+		m.keys = append(m.keys, key)
+	case 3:
+		m.id, err = text(v)
+	case 7:
+		m.hasBorn = true
+		err = m.born.read(v)
+	case 8:
+		m.bornHost, err = text(v)
+	case 11:
+		m.hasDeliver = true
+		err = m.deliver.read(v)
+	case 17:
+		m.group, err = text(v)
+	case 18:
+		m.traceContext, err = text(v)
+	case 19:
+		var d timestamp
+		m.hasRecoverAfter = true
+		err = d.read(v)
+		m.recoverAfter = d.seconds
+	case 21:
+		m.liteTopic, err = text(v)
+	}
+	return err
+}
+
+// read reads a Timestamp, or a Duration, whose fields are the same.
+func (t *timestamp) read(b []byte) error {
+	for len(b) > 0 {
+		num, v, n, rest, err := nextField(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if v != nil {
+			continue
+		}
+		switch num {
+		case 1:
+			t.seconds = int64(n)
+		case 2:
+			t.nanos = int32(n)
+		}
+	}
+	return nil
+}
+
+// eachField calls f for each field of b that is a varint (v is nil) or has a length.
+func eachField(b []byte, f func(num protowire.Number, v []byte, n uint64) error) error {
+	for len(b) > 0 {
+		num, v, n, rest, err := nextField(b)
+		if err != nil {
+			return err
+		}
+		if err := f(num, v, n); err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
+}
+
+// nextField reads one field: v is not nil for a field with a length, n is the value of a
+// varint. Fields of other wire types come as number 0, which no message uses.
+func nextField(b []byte) (num protowire.Number, v []byte, n uint64, rest []byte, err error) {
+	num, typ, size := protowire.ConsumeTag(b)
+	if size < 0 {
+		return 0, nil, 0, nil, protowire.ParseError(size)
+	}
+	b = b[size:]
+	switch typ {
+	case protowire.BytesType:
+		v, size = protowire.ConsumeBytes(b)
+		if size >= 0 && v == nil {
+			v = []byte{}
+		}
+	case protowire.VarintType:
+		n, size = protowire.ConsumeVarint(b)
+	default:
+		size = protowire.ConsumeFieldValue(num, typ, b)
+		num = 0
+	}
+	if size < 0 {
+		return 0, nil, 0, nil, protowire.ParseError(size)
+	}
+	return num, v, n, b[size:], nil
+}
+
+// text is b as a string that aliases it.
+func text(b []byte) (string, error) {
+	if !utf8.Valid(b) {
+		return "", errText
+	}
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil
+}

@@ -1,0 +1,177 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/broker"
+	"github.com/bolidemq/bolide/internal/front/brokerrpc"
+	"github.com/bolidemq/bolide/internal/front/grpcv2"
+	"github.com/bolidemq/bolide/internal/namesrv"
+	"github.com/bolidemq/bolide/internal/proxy"
+	"github.com/bolidemq/bolide/internal/proxy/local"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+// parts are the servers behind the listeners; those that this node does not run are nil.
+type parts struct {
+	namesrv      *namesrv.Table
+	broker       *broker.Broker
+	namesrvFront namesrvFront
+	brokerFront  *brokerrpc.Server
+	grpcFront    *grpcv2.Service
+
+	loops []loop // in the order of their start
+}
+
+type namesrvFront interface {
+	Serves(code int32) bool
+	Handle(r *transport.Request)
+}
+
+type loop struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+func (p *parts) add(name string, run func(ctx context.Context) error) {
+	p.loops = append(p.loops, loop{name, run})
+}
+
+// open makes the parts that this node runs.
+func (n *Node) open(s settings) error {
+	if n.o.Roles.Namesrv {
+		if err := n.openNamesrv(s); err != nil {
+			return err
+		}
+	}
+	if n.o.Roles.Broker {
+		if err := n.openBroker(s); err != nil {
+			return err
+		}
+	}
+	if n.o.Roles.Proxy {
+		n.openProxy(s)
+	}
+	return nil
+}
+
+// openNamesrv makes the name server with the values that it kept.
+func (n *Node) openNamesrv(s settings) error {
+	file := filepath.Join(n.data.dir, "namesrv", "kvConfig.json")
+	kv := &namesrv.KV{Log: n.log, Save: func(text []byte) error {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return writeFile(file, text, 0o644)
+	}}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = kv.Load(text)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("name server's values %s: %w", file, err)
+	}
+	n.parts.namesrv = namesrv.New(namesrv.Options{
+		Config: s.namesrv, KV: kv, Log: n.log,
+		Expired: func(conn any) { conn.(*transport.Conn).Close() },
+	})
+	n.parts.add("name server", n.parts.namesrv.Run)
+	return nil
+}
+
+// openBroker recovers the broker.
+func (n *Node) openBroker(s settings) (err error) {
+	n.parts.broker, err = broker.Open(broker.Options{
+		FS: vfs.Default, Dir: n.data.dir,
+		Broker: s.broker, StoreConfig: s.store,
+		StoreHost: n.announced.storeHost(machineAddresses()),
+		Clock:     n.o.Clock, Log: n.log,
+		Events: n.brokerEvents(),
+	})
+	if err != nil {
+		return err
+	}
+	n.parts.brokerFront = brokerrpc.New(brokerrpc.Options{Broker: n.parts.broker, Log: n.log})
+	for _, l := range n.parts.broker.Loops() {
+		n.parts.add(l.Name, l.Run)
+	}
+	return nil
+}
+
+// openProxy puts the gRPC service before the broker of this process.
+func (n *Node) openProxy(s settings) {
+	b := n.parts.broker
+	advertise := ""
+	if n.announced.set {
+		advertise = n.announced.String()
+	}
+	n.parts.grpcFront = grpcv2.New(grpcv2.Options{
+		Proxy: proxy.New(proxy.Options{Backend: local.New(local.Options{
+			Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: noPop{}, Clients: b.Clients,
+		})}),
+		Clock: n.o.Clock, MaxMessageSize: int(s.proxy.Get().MaxMessageSize),
+		Advertise: advertise, Log: n.log,
+	})
+}
+
+// handle serves a request by its code, whichever port it came to.
+func (p *parts) handle(r *transport.Request) {
+	if refuseFromAfar(r) {
+		return
+	}
+	if p.namesrvFront != nil {
+		if p.namesrvFront.Serves(r.Code) {
+			p.namesrvFront.Handle(r)
+			return
+		}
+	}
+	if p.brokerFront != nil {
+		p.brokerFront.Handle(r)
+		return
+	}
+	brokerrpc.Refuse(r)
+}
+
+// closed ends what a connection left behind.
+func (p *parts) closed(c *transport.Conn) {
+	if p.namesrv != nil {
+		p.namesrv.CloseConn(c)
+	}
+	if p.brokerFront != nil {
+		p.brokerFront.Closed(c)
+	}
+}
+
+// answerWaiting answers the requests that wait for messages, and lets no other wait.
+func (p *parts) answerWaiting() {
+	if p.broker != nil {
+		p.broker.Quiesce()
+	}
+}
+
+// close closes the files, after the loops have ended.
+func (p *parts) close() error {
+	if p.broker == nil {
+		return nil
+	}
+	return p.broker.Close()
+}
+
+// handleVIP serves what the broker's second port takes.
+func (p *parts) handleVIP(r *transport.Request) {
+	if p.namesrvFront != nil {
+		if p.namesrvFront.Serves(r.Code) {
+			p.handle(r)
+			return
+		}
+	}
+	if !refuseFromAfar(r) {
+		p.brokerFront.HandleVIP(r)
+	}
+}

@@ -1,0 +1,171 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+// Errors that a Backend answers with, wrapped with what was attempted. Fronts translate
+// them; every other error is a failure of the server.
+var (
+	ErrTopicNotFound    = errors.New("topic not found")
+	ErrGroupNotFound    = errors.New("consumer group not found")
+	ErrNoWritableQueue  = errors.New("no writable queue")
+	ErrNoReadableQueue  = errors.New("no readable queue")
+	ErrForbidden        = errors.New("forbidden")
+	ErrIllegalHandle    = errors.New("receipt handle is malformed or belongs elsewhere")
+	ErrExpiredHandle    = errors.New("receipt handle is expired")
+	ErrStaleHandle      = errors.New("receipt handle was replaced by a later one")
+	ErrIllegalMessage   = errors.New("message is illegal")
+	ErrMessageTooLarge  = errors.New("message is too large")
+	ErrMessageNotFound  = errors.New("message not found")
+	ErrBusy             = errors.New("server is busy")
+	ErrFlushTimeout     = errors.New("stored, but not flushed in time")
+	ErrSlaveTimeout     = errors.New("stored, but not replicated in time")
+	ErrSlaveUnavailable = errors.New("stored, but no slave is there to replicate to")
+	ErrTimeout          = errors.New("broker did not answer in time")
+	ErrUnsupported      = errors.New("not served")
+)
+
+// Backend carries out what a proxy decided.
+type Backend interface {
+	Directory
+	Messages
+	Members
+}
+
+// Directory knows topics and groups.
+type Directory interface {
+	// Route answers ErrTopicNotFound for an unknown topic, also where sending would
+	// create it. The answer is shared and must not be changed.
+	Route(ctx context.Context, topic string) (*Route, error)
+	// Group answers the settings of a new group for an unknown one.
+	Group(ctx context.Context, name string) (Group, error)
+}
+
+// Messages moves messages. Completions are called once, from any goroutine, possibly
+// before the call returns, and must not block.
+type Messages interface {
+	// Send stores the messages in one queue of the broker, in order, in one put.
+	// Messages and bodies belong to the caller again when done is called.
+	Send(broker string, messages []*message.Message, done func(Sent, error))
+	Pop(r PopRequest, done func(Popped, error))
+	Ack(group, topic string, handles []receipt.Handle, done func([]error))
+	ChangeInvisible(c ChangeRequest, done func(receipt.Handle, error))
+	DeadLetter(group, topic string, h receipt.Handle, done func(error))
+}
+
+// Members tells the broker who is connected.
+type Members interface {
+	// Join says that the client is there, with the settings it has now; said again with
+	// every heartbeat.
+	Join(c *Client) error
+	// Leave says that the client is gone.
+	Leave(c *Client)
+}
+
+// Group is what a consumer group's configuration means to its clients.
+type Group struct {
+	Name        string
+	FIFO        bool // messages of one queue or message group one after the other
+	MaxAttempts int32
+	Backoff     Backoff
+	LiteQuota   int32
+	LiteTopic   string // the topic that a lite group is bound to
+}
+
+// Backoff is how long a consumer waits before its next attempt: Next when it is not
+// empty, else exponential.
+type Backoff struct {
+	Next         []time.Duration
+	Initial, Max time.Duration
+	Multiplier   float32
+}
+
+// DefaultBackoff is the waiting times that a new consumer group gets.
+var DefaultBackoff = Backoff{Next: []time.Duration{
+	time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	1 * time.Minute, 2 * time.Minute, 3 * time.Minute, 4 * time.Minute, 5 * time.Minute,
+	6 * time.Minute, 7 * time.Minute, 8 * time.Minute, 9 * time.Minute, 10 * time.Minute,
+	20 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour,
+}}
+
+// DefaultMaxAttempts is the number of deliveries that a new consumer group gives a
+// message.
+const DefaultMaxAttempts = 17
+
+// Sent is where a message went, or the first of several.
+type Sent struct {
+	Offset        int64
+	QueueID       int32
+	TransactionID string
+	RecallHandle  string
+}
+
+// PopRequest asks for messages.
+type PopRequest struct {
+	Group, Topic  string
+	Broker        string // "" = any
+	QueueID       int32  // −1 = any
+	Max           int
+	InvisibleTime time.Duration
+	PollTime      time.Duration // how long to wait for the first message
+	Filter        *filter.Expression
+	Order         bool   // FIFO group
+	AttemptID     string // names a FIFO request that is made again after a lost answer
+	Holder        string // client id
+	AutoRenew     bool   // the broker renews while the holder is there
+	// Gone, when not nil, is closed when nobody waits for the answer any more: no message
+	// need be given to this request from then on.
+	Gone <-chan struct{}
+}
+
+// PopStatus is the outcome of a PopRequest.
+type PopStatus byte
+
+// Outcomes of a pop.
+const (
+	PopFound       PopStatus = iota
+	PopNoNew                 // nothing there within the poll time
+	PopNoMatch               // something there, nothing that the filter wants
+	PopPollingFull           // too many requests are waiting already
+)
+
+// Popped is the answer to a PopRequest.
+type Popped struct {
+	Status        PopStatus
+	Broker        string
+	PopTime       int64 // ms
+	InvisibleTime int64 // ms
+	ReviveQueue   int32
+	Batches       []PopBatch
+	// Release, when not nil, gives the records' memory back; nothing in Batches may be
+	// used after it.
+	Release func()
+}
+
+// PopBatch is what one queue gave.
+type PopBatch struct {
+	RetryFlag   byte // 0 the topic itself, 1 retry topic v1, 2 v2
+	QueueID     int32
+	StartOffset int64
+	Records     []storage.Record
+	// Attempts, when not nil, is how often each record has been delivered before, where
+	// the record itself does not say it (FIFO messages are redelivered in place).
+	Attempts []int32
+}
+
+// ChangeRequest moves the due time of a delivery.
+type ChangeRequest struct {
+	Group, Topic string
+	Handle       receipt.Handle
+	Invisible    time.Duration
+	// Suspend says that this is no failed attempt: the next delivery counts the same.
+	Suspend bool
+}

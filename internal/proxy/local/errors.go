@@ -1,0 +1,50 @@
+package local
+
+import (
+	"errors"
+
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/proxy"
+	"github.com/bolidemq/bolide/internal/storage"
+)
+
+// sentinels are the broker's errors and the proxy's word for each; the first match counts.
+var sentinels = []struct{ of, is error }{
+	{publish.ErrTopicNotFound, proxy.ErrTopicNotFound},
+	{topic.ErrNotFound, proxy.ErrTopicNotFound},
+	{publish.ErrGroupNotFound, proxy.ErrGroupNotFound},
+	{group.ErrNotFound, proxy.ErrGroupNotFound},
+	{publish.ErrForbidden, proxy.ErrForbidden},
+	{publish.ErrNotWritable, proxy.ErrForbidden},
+	{publish.ErrBodyTooLarge, proxy.ErrMessageTooLarge},
+	{publish.ErrTransaction, proxy.ErrUnsupported},
+	{publish.ErrTimer, proxy.ErrUnsupported},
+	{publish.ErrLite, proxy.ErrUnsupported},
+	{publish.ErrTopicIllegal, proxy.ErrIllegalMessage},
+	{publish.ErrQueueIllegal, proxy.ErrIllegalMessage},
+	{publish.ErrMessageIllegal, proxy.ErrIllegalMessage},
+	{publish.ErrMessageNotFound, proxy.ErrMessageNotFound},
+	{storage.ErrMessageTooLarge, proxy.ErrMessageTooLarge},
+	{storage.ErrPropertiesTooLarge, proxy.ErrIllegalMessage},
+	{storage.ErrBusy, proxy.ErrBusy},
+	{storage.ErrDiskFull, proxy.ErrBusy},
+	{storage.ErrClosed, proxy.ErrBusy},
+}
+
+// translate puts the proxy's word in front of the broker's error.
+func translate(err error) error {
+	for _, s := range sentinels {
+		if errors.Is(err, s.of) {
+			return &translated{s.is, err}
+		}
+	}
+	return err
+}
+
+// translated is both errors to errors.Is, and the broker's to a reader.
+type translated struct{ word, err error }
+
+func (t *translated) Error() string   { return t.err.Error() }
+func (t *translated) Unwrap() []error { return []error{t.word, t.err} }

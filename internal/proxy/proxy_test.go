@@ -1,0 +1,236 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+// The vectors are those that Guava's own tests use, so that a message group goes to the
+// same queue from every proxy.
+func TestConsistentHash(t *testing.T) {
+	for key, want := range []int{0, 55, 62, 8, 45, 59, 86, 97, 82, 59, 73, 37, 17, 56, 86, 21, 90, 37, 38, 83} {
+		if got := consistentHash(int64(key), 100); got != want {
+			t.Errorf("%d of 100: %d, want %d", key, got, want)
+		}
+	}
+	for _, c := range []struct {
+		key  int64
+		n    int
+		want int
+	}{
+		{10863919174838991, 11, 6}, {2016238256797177309, 11, 3}, {1673758223894951030, 11, 5},
+		{2, 100001, 80343}, {2201, 100001, 22152}, {2202, 100001, 15018},
+	} {
+		if got := consistentHash(c.key, c.n); got != c.want {
+			t.Errorf("%d of %d: %d, want %d", c.key, c.n, got, c.want)
+		}
+	}
+}
+
+func TestConsistentHashMovesFewKeys(t *testing.T) {
+	for n := 1; n < 16; n++ {
+		for key := int64(-500); key < 500; key++ {
+			before, after := consistentHash(key, n), consistentHash(key, n+1)
+			if before < 0 || before >= n {
+				t.Fatalf("%d of %d: %d", key, n, before)
+			}
+			if after != before && after != n {
+				t.Fatalf("key %d moves from %d to %d when queue %d comes", key, before, after, n)
+			}
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for _, c := range []struct {
+		topic, message string
+		takes          bool
+	}{
+		{"NORMAL", "NORMAL", true}, {"NORMAL", "FIFO", false}, {"", "NORMAL", true}, {"FIFO", "FIFO", true}, {"FIFO", "NORMAL", false},
+		{"MIXED", "NORMAL", true}, {"MIXED", "DELAY", true}, {"MIXED", "TRANSACTION", true}, {"MIXED", "UNSPECIFIED", false},
+		{"UNSPECIFIED", "NORMAL", false}, {"nonsense", "NORMAL", false}, {"PRIORITY", "PRIORITY", true}, {"LITE", "LITE", true},
+	} {
+		if got := KindNamed(c.topic).Takes(KindNamed(c.message)); got != c.takes {
+			t.Errorf("a topic of %q takes %q: %v", c.topic, c.message, got)
+		}
+	}
+	for k := KindUnspecified; k <= KindMixed; k++ {
+		if KindNamed(k.String()) != k {
+			t.Errorf("%d is called %s", k, k)
+		}
+	}
+}
+
+func TestRouteCountsQueues(t *testing.T) {
+	r := &Route{Topic: "t", Brokers: []BrokerQueues{
+		{Broker: "a", Read: 4, Write: 2, Readable: true, Writable: true},
+		{Broker: "b", Read: 4, Write: 4, Readable: true},
+		{Broker: "c", Read: 0, Write: 3, Readable: true, Writable: true},
+	}}
+	if r.Writable() != 5 {
+		t.Errorf("%d writable queues", r.Writable())
+	}
+	got := ""
+	for i := range 6 {
+		broker, queue := r.writeQueue(i)
+		got += fmt.Sprint(broker, queue, " ")
+	}
+	if got != "a0 a1 c0 c1 c2 -1 " {
+		t.Errorf("writable queues %s", got)
+	}
+	got = ""
+	for turn := range 4 {
+		got += r.readBroker("", turn)
+	}
+	if got += r.readBroker("b", 0) + r.readBroker("c", 0); got != "ababba" {
+		t.Errorf("brokers read from: %s", got)
+	}
+	if got := (&Route{}).readBroker("a", 1); got != "" {
+		t.Errorf("no broker reads, got %s", got)
+	}
+}
+
+// none is a Backend that only takes notes.
+type none struct {
+	sent   []string
+	pops   []PopRequest
+	joined map[string]int
+	left   []string
+}
+
+func (n *none) Route(context.Context, string) (*Route, error) { return nil, ErrTopicNotFound }
+func (n *none) Group(context.Context, string) (Group, error)  { return Group{}, nil }
+func (n *none) Send(broker string, ms []*message.Message, done func(Sent, error)) {
+	for _, m := range ms {
+		n.sent = append(n.sent, fmt.Sprint(broker, " ", m.Topic, " ", m.QueueID))
+	}
+	done(Sent{}, nil)
+}
+func (n *none) Pop(q PopRequest, done func(Popped, error)) {
+	n.pops = append(n.pops, q)
+	done(Popped{}, nil)
+}
+func (n *none) Ack(string, string, []receipt.Handle, func([]error))        {}
+func (n *none) ChangeInvisible(ChangeRequest, func(receipt.Handle, error)) {}
+func (n *none) DeadLetter(string, string, receipt.Handle, func(error))     {}
+func (n *none) Join(c *Client) error                                       { n.joined[c.ID]++; return nil }
+func (n *none) Leave(c *Client)                                            { n.left = append(n.left, c.ID) }
+
+func newProxy() (*Proxy, *none) {
+	n := &none{joined: map[string]int{}}
+	return New(Options{Backend: n}), n
+}
+
+func TestSendChoosesQueues(t *testing.T) {
+	p, n := newProxy()
+	r := &Route{Topic: "t", Brokers: []BrokerQueues{{Broker: "a", Read: 3, Write: 3, Readable: true, Writable: true}}}
+	send := func(group string, count int) {
+		ms := make([]*message.Message, count)
+		for i := range ms {
+			ms[i] = &message.Message{}
+		}
+		p.Send(r, group, ms, func(_ Sent, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 4 {
+		send("", 1)
+	}
+	send("g", 2) // a batch goes round, whatever its group
+	if got := fmt.Sprint(n.sent); got != "[a t 0 a t 1 a t 2 a t 0 a t 1 a t 1]" {
+		t.Errorf("sent %s", got)
+	}
+	n.sent = nil
+	for range 5 {
+		send("g", 1)
+	}
+	for _, s := range n.sent[1:] {
+		if s != n.sent[0] {
+			t.Errorf("a group went to %v", n.sent)
+		}
+	}
+	p.Send(&Route{Topic: "t"}, "", []*message.Message{{}}, func(_ Sent, err error) {
+		if !errors.Is(err, ErrNoWritableQueue) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestReceiveChoosesBroker(t *testing.T) {
+	p, n := newProxy()
+	r := &Route{Topic: "t", Brokers: []BrokerQueues{{Broker: "a", Read: 1, Readable: true}, {Broker: "b", Read: 1, Readable: true}}}
+	for range 2 {
+		p.Receive(r, PopRequest{}, func(Popped, error) {})
+	}
+	p.Receive(r, PopRequest{Broker: "b"}, func(Popped, error) {})
+	if n.pops[0].Broker == n.pops[1].Broker || n.pops[2].Broker != "b" || n.pops[0].Topic != "t" {
+		t.Errorf("pops %+v", n.pops)
+	}
+	p.Receive(&Route{}, PopRequest{}, func(_ Popped, err error) {
+		if !errors.Is(err, ErrNoReadableQueue) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+type stream struct{ Commander }
+
+func TestClientsComeAndGo(t *testing.T) {
+	p, n := newProxy()
+	one, two := &stream{}, &stream{}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(p.Join(&Client{ID: "c", Stream: one}))
+	must(p.Join(&Client{ID: "c", Stream: two}))
+	p.Hangup("c", one)
+	if p.Client("c") == nil || len(n.left) != 0 {
+		t.Error("the end of a replaced stream took the client away")
+	}
+	p.Hangup("c", two)
+	if c := p.Client("c"); c == nil || c.Stream != nil || len(n.left) != 1 {
+		t.Errorf("after its stream: %+v, left %v", c, n.left)
+	}
+	if c, err := p.Beat("c"); c == nil || err != nil || n.joined["c"] != 3 {
+		t.Errorf("beat: %v, %v", c, err)
+	}
+	if c, _ := p.Beat("d"); c != nil || n.joined["d"] != 0 {
+		t.Errorf("a stranger's beat: %v", c)
+	}
+	if p.Leave("d") != nil || p.Leave("c") == nil || p.Leave("c") != nil || len(n.left) != 2 {
+		t.Errorf("left %v", n.left)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	p, _ := newProxy()
+	for _, c := range []*Client{{ID: "open", Stream: &stream{}}, {ID: "beats"}, {ID: "silent"}} {
+		if err := p.Join(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now().Add(forgetAfter)
+	p.clients.mu.byID["beats"].at = now.Add(-time.Second)
+	open := p.sweep(now.Add(time.Second))
+	if len(open) != 1 || open[0].ID != "open" {
+		t.Errorf("open streams: %v", open)
+	}
+	var ids []string
+	for _, c := range p.Clients() {
+		ids = append(ids, c.ID)
+	}
+	if fmt.Sprint(ids) != "[beats open]" {
+		t.Errorf("remembered: %v", ids)
+	}
+}
