@@ -1,5 +1,0 @@
-package grpcv2
-
-import "time"
-
-func cpu() time.Duration { return 0 }
