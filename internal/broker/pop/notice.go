@@ -24,8 +24,8 @@ func (p *Popper) Notification(r Request, done func(Notice, error)) {
 
 // look is attempt for a notification.
 func (p *Popper) look(q *request, a *attempt) error {
-	p.initialize(q)
-	steps := plan(nil, planInput{queue: q.QueueID, queues: q.queues, retryQueues: q.retry, counter: 1, ordered: q.ordered})
+	p.initialize(q, a.reach)
+	steps := plan(nil, planInput{queue: q.QueueID, queues: a.reach[receipt.FlagNormal], retryQueues: a.reach, counter: 1, ordered: q.ordered})
 	for _, st := range steps {
 		if p.hasMessages(q, p.windowOf(q.s, st.flag, st.queue)) {
 			a.res.Status = Found

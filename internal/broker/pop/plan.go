@@ -12,10 +12,10 @@ type step struct {
 
 // planInput is all that decides the order in which a request reads queues.
 type planInput struct {
-	queue       int32    // the requested one, negative for all
-	queues      int32    // of the topic
-	retryQueues [3]int32 // of the retry topics by flag; 0 = does not exist
-	counter     uint64   // earlier requests of this group and topic
+	queue       int32  // the requested one, negative for all
+	queues      int32  // of the topic
+	retryQueues reach  // of the retry topics by flag; 0 = does not exist
+	counter     uint64 // earlier requests of this group and topic
 
 	ordered             bool
 	priority            bool

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPlan(t *testing.T) {
-	retry := func(v1, v2 int32) (r [3]int32) {
+	retry := func(v1, v2 int32) (r reach) {
 		r[receipt.FlagRetryV1], r[receipt.FlagRetryV2] = v1, v2
 		return r
 	}

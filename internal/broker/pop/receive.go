@@ -116,10 +116,7 @@ type request struct {
 	gone     bool
 	notify   func(Notice, error)
 	done     func(Result, error)
-	waiter   longpoll.Waiter
 
-	queues   int32 // of the topic
-	retry    [3]int32
 	ordered  bool
 	priority bool
 	factor   int32
@@ -228,8 +225,9 @@ func (p *Popper) settle(q *request, a attempt, err error) {
 // park suspends q and looks once more whether something came between the attempt and the
 // parking.
 func (p *Popper) park(q *request, a attempt) {
-	w := &q.waiter
-	*w = longpoll.Waiter{
+	// A new one each time: the one before may still be in the hands of a goroutine that
+	// woke it.
+	w := &longpoll.Waiter{
 		Key:      longpoll.Key{Topic: q.Topic, QueueID: q.QueueID, Group: q.Group},
 		Deadline: q.deadline,
 		Holder:   q.Conn,
@@ -256,7 +254,7 @@ func (p *Popper) park(q *request, a attempt) {
 		p.finish(q, a.res, nil)
 		return
 	}
-	if p.picture(q) != a.before && p.o.LongPoll.Remove(w) {
+	if after, _ := p.picture(q); after != a.before && p.o.LongPoll.Remove(w) {
 		p.ready.put(job{q: q})
 	}
 }
@@ -299,43 +297,47 @@ func (p *Popper) finish(q *request, res Result, err error) {
 	q.done(res, err)
 }
 
+// reach is how many queues there are to read, by flag.
+type reach [3]int32
+
 // resolve asks the topic table what there is to read; a retry topic may have been created
 // since the last time.
-func (p *Popper) resolve(q *request) {
-	q.queues, q.retry = 0, [3]int32{}
+func (p *Popper) resolve(q *request) (r reach) {
 	if t, ok := p.o.Topic(q.Topic); ok {
-		q.queues = t.ReadQueues
+		r[receipt.FlagNormal] = t.ReadQueues
 	}
 	if q.ordered {
-		return
+		return r
 	}
 	if p.o.Broker.Get().RetrieveMessageFromPopRetryV1 {
 		if t, ok := p.o.Topic(q.s.topic[receipt.FlagRetryV1]); ok {
-			q.retry[receipt.FlagRetryV1] = t.ReadQueues
+			r[receipt.FlagRetryV1] = t.ReadQueues
 		}
 	}
 	if t, ok := p.o.Topic(q.s.topic[receipt.FlagRetryV2]); ok {
-		q.retry[receipt.FlagRetryV2] = t.ReadQueues
+		r[receipt.FlagRetryV2] = t.ReadQueues
 	}
+	return r
 }
 
-// picture looks at everything that q can be given.
-func (p *Popper) picture(q *request) seen {
-	p.resolve(q)
+// picture looks at everything that q can be given. It changes nothing in q, which may be
+// in other hands already.
+func (p *Popper) picture(q *request) (seen, reach) {
+	r := p.resolve(q)
 	v := seen{version: q.s.version.Load()}
 	if q.QueueID >= 0 {
 		v.ends = p.o.Store.MaxOffset(q.Topic, q.QueueID)
 	} else {
-		for i := range q.queues {
+		for i := range r[receipt.FlagNormal] {
 			v.ends += p.o.Store.MaxOffset(q.Topic, i)
 		}
 	}
 	if !q.ordered {
 		for flag := receipt.FlagRetryV1; flag <= receipt.FlagRetryV2; flag++ {
-			for i := range q.retry[flag] {
+			for i := range r[flag] {
 				v.ends += p.o.Store.MaxOffset(q.s.topic[flag], i)
 			}
 		}
 	}
-	return v
+	return v, r
 }

@@ -9,9 +9,8 @@ import (
 // initialize makes sure that every queue that q may read has a window that knows where it
 // begins. A group's first request for a topic decides for all of the topic's queues at
 // once; a queue that appears later is new, and is read from its beginning.
-func (p *Popper) initialize(q *request) {
+func (p *Popper) initialize(q *request, counts reach) {
 	s := q.s
-	counts := [3]int32{receipt.FlagNormal: q.queues, receipt.FlagRetryV1: q.retry[receipt.FlagRetryV1], receipt.FlagRetryV2: q.retry[receipt.FlagRetryV2]}
 	if counts == s.started {
 		return
 	}

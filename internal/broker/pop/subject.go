@@ -32,7 +32,7 @@ type subject struct {
 	counter uint64
 	windows [3][]*window // by flag and queue
 	steps   []step
-	started [3]int32 // queues whose windows know where they begin, by flag
+	started reach // queues whose windows know where they begin, by flag
 	// attempts are the ids of recent ordered requests, in two generations: only an id that
 	// came before is worth a search for what it got.
 	attempts, oldAttempts map[string]struct{}

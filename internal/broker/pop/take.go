@@ -17,6 +17,7 @@ import (
 type attempt struct {
 	res       Result
 	before    seen
+	reach     reach
 	more      bool // the scan stopped at its limit, not at the end
 	roomAgain bool // a queue that had set aside to the limit has room again
 }
@@ -30,21 +31,21 @@ const scanRounds = 64
 func (p *Popper) attempt(q *request) (attempt, error) {
 	s := q.s
 	var a attempt
-	a.before = p.picture(q)
+	a.before, a.reach = p.picture(q)
 	a.res = Result{Status: PollingTimeout, PopTime: p.now(), Invisible: q.Invisible, Order: q.ordered}
 	if q.notify != nil {
 		return a, p.look(q, &a)
 	}
 	cfg := p.o.Broker.Get()
 	s.steps = plan(s.steps[:0], planInput{
-		queue: q.QueueID, queues: q.queues, retryQueues: q.retry, counter: s.counter,
+		queue: q.QueueID, queues: a.reach[receipt.FlagNormal], retryQueues: a.reach, counter: s.counter,
 		ordered: q.ordered, priority: q.priority, factor: q.factor,
 		probability:         int(cfg.PopFromRetryProbability),
 		priorityProbability: int(cfg.PopFromRetryProbabilityByPriority),
 		ascending:           cfg.PriorityOrderAsc,
 	})
 	s.counter++
-	p.initialize(q)
+	p.initialize(q, a.reach)
 	if q.ordered && q.AttemptID != "" && p.repeat(q, &a) {
 		return a, nil
 	}

@@ -1,11 +1,15 @@
 package pop
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,7 +45,47 @@ type script struct {
 	start   int64
 	answers map[string]*answer
 	waiting int
-	out     strings.Builder
+	out     transcript
+}
+
+// transcript collects what a command shows. Answers come from several goroutines: they are
+// shown in a fixed order, acks as they come, then pops by name, then the rest.
+type transcript struct {
+	mu     sync.Mutex
+	blocks []string
+}
+
+// Write adds one block.
+func (o *transcript) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.blocks = append(o.blocks, string(p))
+	return len(p), nil
+}
+
+func (o *transcript) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	rank := func(block string) string {
+		name, _, ok := strings.Cut(block, ": ")
+		switch {
+		case !ok || strings.ContainsAny(name, " "):
+			return "~"
+		case name[0] >= '0' && name[0] <= '9':
+			return ""
+		}
+		return name
+	}
+	slices.SortStableFunc(o.blocks, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	all := strings.Join(o.blocks, "")
+	o.blocks = nil
+	return all
+}
+
+func (o *transcript) empty() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.blocks) == 0
 }
 
 // answer is what a pop returned: receipts by (flag, queue, offset).
@@ -51,7 +95,6 @@ type answer struct {
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
-	s.out.Reset()
 	switch d.Cmd {
 	case "topic":
 		s.b.topic(s.str(d, "name"), s.opt(d, "type"), int32(s.num(d, "queues", 1)))
@@ -150,10 +193,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	s.b.events = nil
 	s.b.mu.Unlock()
-	if s.out.Len() == 0 {
+	if s.out.empty() {
 		return "ok\n"
 	}
-	return s.out.String()
+	return s.out.take()
 }
 
 func (s *script) request(d *datadriven.TestData) Request {
@@ -181,9 +224,9 @@ func (s *script) pop(d *datadriven.TestData) {
 		name = fmt.Sprintf("p%d", len(s.answers)+1)
 	}
 	s.answers[name] = &answer{group: r.Group, topic: r.Topic}
-	answered := false
+	var answered atomic.Bool
 	s.b.pop.Pop(r, func(res Result, err error) {
-		answered = true
+		answered.Store(true)
 		if err != nil {
 			fmt.Fprintf(&s.out, "%s: %v\n", name, err)
 			return
@@ -191,54 +234,56 @@ func (s *script) pop(d *datadriven.TestData) {
 		s.result(name, &res)
 	})
 	synctest.Wait()
-	if !answered {
+	if !answered.Load() {
 		fmt.Fprintf(&s.out, "%s waits\n", name)
 	}
 }
 
 func (s *script) result(name string, res *Result) {
+	var out strings.Builder
+	defer func() { fmt.Fprint(&s.out, out.String()) }()
 	if res.Status != Found {
-		fmt.Fprintf(&s.out, "%s: %s at %d\n", name, res.Status, res.PopTime-s.start)
+		fmt.Fprintf(&out, "%s: %s at %d\n", name, res.Status, res.PopTime-s.start)
 		return
 	}
-	fmt.Fprintf(&s.out, "%s: popTime %d rest %d\n", name, res.PopTime-s.start, res.RestNum)
+	fmt.Fprintf(&out, "%s: popTime %d rest %d\n", name, res.PopTime-s.start, res.RestNum)
 	for i := range res.Batches {
 		b := &res.Batches[i]
-		fmt.Fprintf(&s.out, "  flag %d queue %d start %d:", b.RetryFlag, b.QueueID, b.StartOffset)
+		fmt.Fprintf(&out, "  flag %d queue %d start %d:", b.RetryFlag, b.QueueID, b.StartOffset)
 		for j := range b.Records {
 			h := res.Handle(b, &b.Records[j], "b")
 			var m message.Message
 			if _, err := message.DecodeStored(b.Records[j].Bytes, &m); err != nil || m.QueueOffset != h.Offset {
 				s.t.Errorf("record of offset %d: %v", h.Offset, err)
 			}
-			fmt.Fprintf(&s.out, " %d", h.Offset)
+			fmt.Fprintf(&out, " %d", h.Offset)
 			if tag := m.Tag(); tag != "" {
-				fmt.Fprintf(&s.out, "(%s)", tag)
+				fmt.Fprintf(&out, "(%s)", tag)
 			}
 			if key := m.Properties.Value(message.PropertyShardingKey); key != "" {
-				fmt.Fprintf(&s.out, "[%s]", key)
+				fmt.Fprintf(&out, "[%s]", key)
 			}
 			if m.ReconsumeTimes > 0 {
-				fmt.Fprintf(&s.out, "*%d", m.ReconsumeTimes)
+				fmt.Fprintf(&out, "*%d", m.ReconsumeTimes)
 			}
 			if b.Attempts != nil && b.Attempts[j] > 0 {
-				fmt.Fprintf(&s.out, "^%d", b.Attempts[j])
+				fmt.Fprintf(&out, "^%d", b.Attempts[j])
 			}
 			s.answers[name].handles = append(s.answers[name].handles, h)
 		}
-		fmt.Fprintln(&s.out)
+		fmt.Fprintln(&out)
 	}
 	res.Release()
 }
 
 func (s *script) notify(d *datadriven.TestData) {
-	answered := false
+	var answered atomic.Bool
 	s.b.pop.Notification(s.request(d), func(n Notice, err error) {
-		answered = true
+		answered.Store(true)
 		fmt.Fprintf(&s.out, "messages %v full %v err %v\n", n.HasMessages, n.Full, err)
 	})
 	synctest.Wait()
-	if !answered {
+	if !answered.Load() {
 		fmt.Fprintln(&s.out, "waits")
 	}
 }
@@ -302,9 +347,11 @@ func (s *script) change(d *datadriven.TestData) {
 	a, hs := s.handles(d)
 	for i, h := range hs {
 		s.b.pop.ChangeInvisible(a.group, a.topic, h, s.ms(d, "to", "30s"), d.HasArg("suspend"), func(n receipt.Handle, err error) {
-			fmt.Fprintf(&s.out, "%d: %s", h.Offset, verdict(err))
+			var out strings.Builder
+			defer func() { fmt.Fprint(&s.out, out.String()) }()
+			fmt.Fprintf(&out, "%d: %s", h.Offset, verdict(err))
 			if err == nil {
-				fmt.Fprintf(&s.out, " popTime %d invisible %d", n.PopTime-s.start, n.InvisibleTime)
+				fmt.Fprintf(&out, " popTime %d invisible %d", n.PopTime-s.start, n.InvisibleTime)
 				if as := s.opt(d, "as"); as != "" {
 					if i == 0 {
 						s.answers[as] = &answer{group: a.group, topic: a.topic}
@@ -312,7 +359,7 @@ func (s *script) change(d *datadriven.TestData) {
 					s.answers[as].handles = append(s.answers[as].handles, n)
 				}
 			}
-			fmt.Fprintln(&s.out)
+			fmt.Fprintln(&out)
 		})
 	}
 	synctest.Wait()
@@ -376,36 +423,38 @@ func (s *script) messages(topic string) {
 }
 
 func (s *script) windows() {
+	var out strings.Builder
+	defer func() { fmt.Fprint(&s.out, out.String()) }()
 	for _, v := range s.b.pop.Dump(nil) {
 		if v.Next == 0 && len(v.InFlight) == 0 && len(v.Aside) == 0 {
 			continue
 		}
-		fmt.Fprintf(&s.out, "%s %s %d: next %d lowest %d", v.Group, v.Topic, v.QueueID, v.Next, v.Lowest)
+		fmt.Fprintf(&out, "%s %s %d: next %d lowest %d", v.Group, v.Topic, v.QueueID, v.Next, v.Lowest)
 		if len(v.Aside) > 0 {
-			fmt.Fprintf(&s.out, " aside %v", v.Aside)
+			fmt.Fprintf(&out, " aside %v", v.Aside)
 		}
-		fmt.Fprintln(&s.out)
+		fmt.Fprintln(&out)
 		for _, f := range v.InFlight {
-			fmt.Fprintf(&s.out, "  %v popTime %d due %d", f.Offsets, f.PopTime-s.start, f.Due-s.start)
+			fmt.Fprintf(&out, "  %v popTime %d due %d", f.Offsets, f.PopTime-s.start, f.Due-s.start)
 			if f.Holder != "" {
-				fmt.Fprintf(&s.out, " holder %s", f.Holder)
+				fmt.Fprintf(&out, " holder %s", f.Holder)
 			}
 			for _, flag := range []struct {
 				on   bool
 				name string
 			}{{f.Renewed, "renewed"}, {f.Claimed, "claimed"}, {f.Suspended, "suspended"}} {
 				if flag.on {
-					fmt.Fprintf(&s.out, " %s", flag.name)
+					fmt.Fprintf(&out, " %s", flag.name)
 				}
 			}
 			if f.Failures > 0 {
-				fmt.Fprintf(&s.out, " failures %d", f.Failures)
+				fmt.Fprintf(&out, " failures %d", f.Failures)
 			}
-			fmt.Fprintln(&s.out)
+			fmt.Fprintln(&out)
 		}
 	}
-	if s.out.Len() == 0 {
-		fmt.Fprintln(&s.out, "none")
+	if out.Len() == 0 {
+		fmt.Fprintln(&out, "none")
 	}
 }
 
@@ -433,7 +482,7 @@ func (s *script) stored() {
 		fmt.Fprintf(&s.out, "aside %s: %d\n", names[id], e.offset)
 		return nil
 	}))
-	if s.out.Len() == 0 {
+	if s.out.empty() {
 		fmt.Fprintln(&s.out, "nothing")
 	}
 }
