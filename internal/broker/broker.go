@@ -148,16 +148,24 @@ func (b *Broker) Announce(topics []string, done func()) {
 
 // Configure changes settings while the broker runs: all of them, or none.
 func (b *Broker) Configure(list []config.Property) error {
-	settings := make(map[string]string, len(list))
-	for _, p := range list {
-		settings[p.Name] = p.Value
+	ofStore := make(map[string]bool)
+	for _, p := range config.List(b.StoreConfig.Get()) {
+		ofStore[p.Name] = true
 	}
-	broker, store := *b.Config.Get(), *b.StoreConfig.Get()
-	if err := config.Apply(settings, &broker, &store); err != nil {
+	forBroker, forStore := make(map[string]string), make(map[string]string)
+	for _, p := range list {
+		if ofStore[p.Name] {
+			forStore[p.Name] = p.Value
+		} else {
+			forBroker[p.Name] = p.Value
+		}
+	}
+	broker, store := config.NewLive(*b.Config.Get()), config.NewLive(*b.StoreConfig.Get())
+	if err := errors.Join(broker.Change(forBroker), store.Change(forStore)); err != nil {
 		return err
 	}
-	b.Config.Replace(broker)
-	b.StoreConfig.Replace(store)
+	b.Config.Replace(*broker.Get())
+	b.StoreConfig.Replace(*store.Get())
 	return nil
 }
 
