@@ -13,6 +13,8 @@ type announcement struct {
 	port uint16
 	why  string
 	set  bool // by --advertise: then it is given to every client, whatever it connected to
+
+	bound bool // the only address that is listened on
 }
 
 func (a announcement) String() string {
@@ -47,7 +49,7 @@ func announce(advertise string, listening netip.AddrPort, machine []netip.Addr) 
 	}
 	a := announcement{port: listening.Port()}
 	if addr := listening.Addr().Unmap(); addr.IsValid() && !addr.IsUnspecified() {
-		a.host, a.why = addr.String(), "the address it listens on"
+		a.host, a.why, a.bound = addr.String(), "the address it listens on", true
 		return a, nil
 	}
 	a.host, a.why = "127.0.0.1", "this machine has no other address"

@@ -73,6 +73,9 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		n.inner.Go(l.name, l.run)
 	}
 	n.serve(certificates.Config())
+	if err := n.parts.register(n.edge); err != nil {
+		return nil, err
+	}
 	if o.ReadyFile != "" {
 		if err := n.ready.write(o.ReadyFile); err != nil {
 			return nil, err
@@ -114,7 +117,6 @@ func (n *Node) Stop(ctx context.Context) error {
 	err := n.edge.Stop()
 	n.parts.answerWaiting()
 	err = errors.Join(err, n.drain(ctx), n.inner.Stop(), n.parts.close(), n.data.close())
-	n.log.Info("stopped")
 	return err
 }
 

@@ -10,8 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bolidemq/bolide/internal/broker"
+	"github.com/bolidemq/bolide/internal/broker/register"
 	"github.com/bolidemq/bolide/internal/front/brokerrpc"
 	"github.com/bolidemq/bolide/internal/front/grpcv2"
+	"github.com/bolidemq/bolide/internal/front/namesrvrpc"
 	"github.com/bolidemq/bolide/internal/namesrv"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/proxy/local"
@@ -22,16 +24,13 @@ import (
 type parts struct {
 	namesrv      *namesrv.Table
 	broker       *broker.Broker
-	namesrvFront namesrvFront
+	namesrvFront *namesrvrpc.Server
 	brokerFront  *brokerrpc.Server
+	registration *register.Registration
+	elsewhere    *transport.Client // to name servers of other processes
 	grpcFront    *grpcv2.Service
 
 	loops []loop // in the order of their start
-}
-
-type namesrvFront interface {
-	Serves(code int32) bool
-	Handle(r *transport.Request)
 }
 
 type loop struct {
@@ -81,25 +80,30 @@ func (n *Node) openNamesrv(s settings) error {
 		Config: s.namesrv, KV: kv, Log: n.log,
 		Expired: func(conn any) { conn.(*transport.Conn).Close() },
 	})
+	n.parts.namesrvFront = namesrvrpc.New(namesrvrpc.Options{Table: n.parts.namesrv, Log: n.log})
 	n.parts.add("name server", n.parts.namesrv.Run)
 	return nil
 }
 
 // openBroker recovers the broker.
 func (n *Node) openBroker(s settings) (err error) {
-	n.parts.broker, err = broker.Open(broker.Options{
+	p := &n.parts
+	p.broker, err = broker.Open(broker.Options{
 		FS: vfs.Default, Dir: n.data.dir,
 		Broker: s.broker, StoreConfig: s.store,
 		StoreHost: n.announced.storeHost(machineAddresses()),
 		Clock:     n.o.Clock, Log: n.log,
-		Events: n.brokerEvents(),
+		Announce:      p.announceTopics,
+		TopicsChanged: p.topicsChanged,
+		Events:        n.brokerEvents(),
 	})
 	if err != nil {
 		return err
 	}
-	n.parts.brokerFront = brokerrpc.New(brokerrpc.Options{Broker: n.parts.broker, Log: n.log})
-	for _, l := range n.parts.broker.Loops() {
-		n.parts.add(l.Name, l.Run)
+	p.brokerFront = brokerrpc.New(brokerrpc.Options{Broker: p.broker, Log: n.log})
+	n.makeRegistration(s)
+	for _, l := range p.broker.Loops() {
+		p.add(l.Name, l.Run)
 	}
 	return nil
 }
@@ -140,8 +144,8 @@ func (p *parts) handle(r *transport.Request) {
 
 // closed ends what a connection left behind.
 func (p *parts) closed(c *transport.Conn) {
-	if p.namesrv != nil {
-		p.namesrv.CloseConn(c)
+	if p.namesrvFront != nil {
+		p.namesrvFront.Closed(c)
 	}
 	if p.brokerFront != nil {
 		p.brokerFront.Closed(c)
@@ -157,6 +161,9 @@ func (p *parts) answerWaiting() {
 
 // close closes the files, after the loops have ended.
 func (p *parts) close() error {
+	if p.elsewhere != nil {
+		p.elsewhere.Close()
+	}
 	if p.broker == nil {
 		return nil
 	}
