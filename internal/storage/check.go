@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/bolidemq/bolide/internal/storage/consumequeue"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -18,7 +17,10 @@ func (e *Engine) Check() error {
 	if done, end := e.log.Done(), e.log.End(); done != end {
 		return fmt.Errorf("check: the log ends at %d and is dispatched up to %d", end, done)
 	}
-	c := checker{e: e, seen: map[*consumequeue.Queue]int64{}}
+	c := checker{e: e, seen: map[*consumequeue.Queue]int64{}, keys: map[keyAt]bool{}}
+	if err := e.index.Check(func(hash int32, offset int64) { c.keys[keyAt{hash, offset}] = true }); err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
 	end, err := e.log.Scan(e.log.Min(), e.log.Done(), true, c.record)
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
@@ -43,6 +45,12 @@ type checker struct {
 	e    *Engine
 	last int64
 	seen map[*consumequeue.Queue]int64 // next queue offset expected in the log
+	keys map[keyAt]bool
+}
+
+type keyAt struct {
+	hash   int32
+	offset int64
 }
 
 func (c *checker) record(_ []byte, m *message.Message) error {
@@ -79,15 +87,7 @@ func (c *checker) record(_ []byte, m *message.Message) error {
 		return nil
 	}
 	for _, hash := range n.keyHashes() {
-		found := false
-		err := e.index.Query(hash, m.StoreTimestamp, math.MaxInt64/4, func(offset int64) bool {
-			found = offset == m.PhysicalOffset
-			return !found
-		})
-		if err != nil {
-			return err
-		}
-		if !found {
+		if !c.keys[keyAt{hash, m.PhysicalOffset}] {
 			return fmt.Errorf("record at %d is not in the key index under hash %d", m.PhysicalOffset, hash)
 		}
 	}

@@ -1,6 +1,7 @@
 package consumequeue
 
 import (
+	"errors"
 	"sort"
 	"strconv"
 
@@ -113,7 +114,7 @@ func (q *Queue) findEnd(set *segment.Set, trusted int64) (int64, error) {
 	var failed error
 	good := func(at int64) bool {
 		e, err := readEntry(set, at)
-		if err != nil {
+		if err != nil && !errors.Is(err, segment.ErrNoFile) { // which says: the file is short
 			failed = err
 		}
 		return err == nil && e.Size > 0 && e.Physical >= 0 && e.Physical < trusted

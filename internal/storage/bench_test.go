@@ -1,0 +1,130 @@
+package storage_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/lifecycle"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/message"
+)
+
+func openOnDisk(b *testing.B, flush storage.FlushPolicy) *storage.Engine {
+	e, err := storage.Open(storage.Options{FS: vfs.Default, Dir: b.TempDir(), Flush: flush})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := lifecycle.New(slog.Default())
+	for _, l := range e.Loops() {
+		g.Go(l.Name, l.Run)
+	}
+	b.Cleanup(func() {
+		if err := g.Stop(); err != nil {
+			b.Error(err)
+		}
+		if err := e.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return e
+}
+
+// benchMessages are messages of 1 KiB of body with the properties that clients send.
+func benchMessages(n int) []*message.Message {
+	ms := make([]*message.Message, n)
+	for i := range ms {
+		ms[i] = &message.Message{
+			Topic: "BenchmarkTest", QueueID: int32(i % 8), Body: make([]byte, 1024), BornTimestamp: 1,
+			BornHost:  netip.MustParseAddrPort("127.0.0.1:5000"),
+			StoreHost: netip.MustParseAddrPort("127.0.0.1:10911"),
+			Properties: message.Properties(fmt.Sprintf(
+				"MSG_REGION\x01DefaultRegion\x02UNIQ_KEY\x017F0000010A2B4C5D6E7F%012X\x02CLUSTER\x01DefaultCluster\x02WAIT\x01true\x02TRACE_ON\x01true\x02", i)),
+		}
+	}
+	return ms
+}
+
+// BenchmarkAppend is the whole cost of a send in the store, dispatch to queues and index
+// included, with 64 in flight.
+func BenchmarkAppend(b *testing.B) {
+	for _, policy := range []struct {
+		name  string
+		flush storage.FlushPolicy
+	}{{"async", storage.Async}, {"sync", storage.Sync}} {
+		for _, inFlight := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/%d", policy.name, inFlight), func(b *testing.B) {
+				e := openOnDisk(b, policy.flush)
+				ms := benchMessages(1 << 16)
+				free := make(chan struct{}, inFlight)
+				var failed atomic.Int64
+				done := func(_ storage.Placed, err error) {
+					if err != nil {
+						failed.Add(1)
+					}
+					free <- struct{}{}
+				}
+				for range inFlight {
+					free <- struct{}{}
+				}
+				b.ReportAllocs()
+				b.SetBytes(1024)
+				cpu := cpuTime()
+				b.ResetTimer()
+				for i := range b.N {
+					<-free
+					e.Append(ms[i%len(ms)], done)
+				}
+				for range inFlight {
+					<-free
+				}
+				b.StopTimer()
+				b.ReportMetric(float64((cpuTime()-cpu).Nanoseconds())/float64(b.N), "cpu-ns/op")
+				if failed.Load() > 0 {
+					b.Fatal(failed.Load(), " appends failed")
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkReadBacklog reads records of 1 KiB, 32 at a time, from the start of a queue
+// that lies in the log between seven others; the log is in the page cache.
+func BenchmarkReadBacklog(b *testing.B) {
+	e := openOnDisk(b, storage.Async)
+	ms := benchMessages(1 << 16)
+	const total = 200_000
+	free := make(chan struct{}, 64)
+	for i := range total {
+		if i >= 64 {
+			<-free
+		}
+		e.Append(ms[i%len(ms)], func(storage.Placed, error) { free <- struct{}{} })
+	}
+	for range 64 {
+		<-free
+	}
+	b.ReportAllocs()
+	b.SetBytes(1024)
+	b.ResetTimer()
+	cpu := cpuTime()
+	var next [8]int64
+	for n := 0; n < b.N; {
+		for q := range next {
+			r := e.Read(storage.ReadRequest{Topic: "BenchmarkTest", QueueID: int32(q), Offset: next[q], MaxMessages: 32})
+			if len(r.Records) == 0 {
+				next[q] = 0
+			} else {
+				next[q] = r.Next
+			}
+			n += len(r.Records)
+			r.Release()
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64((cpuTime()-cpu).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
