@@ -100,13 +100,15 @@ type Log[N any] struct {
 		failed   error         // for good
 		asleep   bool          // the writer waits for wake
 	}
-	ring ring
+	ring   ring
+	blocks blocks
 
-	wake    chan struct{}
-	written atomic.Int64 // in files
-	synced  atomic.Int64 // durable
-	done    atomic.Int64 // dispatched
-	dirtyTo int64        // the writer's: a failed write may have left bytes up to here
+	wake      chan struct{}
+	written   atomic.Int64 // in files
+	synced    atomic.Int64 // durable
+	done      atomic.Int64 // dispatched
+	dirtyTo   int64        // the writer's: a failed write may have left bytes up to here
+	allocated int64        // the writer's: up to where room was asked for
 
 	out struct {
 		sync.Mutex

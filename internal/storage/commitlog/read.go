@@ -31,7 +31,9 @@ type Span struct {
 // Lease holds the buffers that read records lie in.
 type Lease struct {
 	ring   *ring
+	cache  *blocks
 	chunks []*chunk
+	blocks []*block
 	bufs   []*[]byte
 }
 
@@ -45,7 +47,11 @@ func (l *Lease) Release() {
 		putBuffer(b)
 		l.bufs[i] = nil
 	}
-	l.chunks, l.bufs = l.chunks[:0], l.bufs[:0]
+	for i, b := range l.blocks {
+		l.cache.unref(b)
+		l.blocks[i] = nil
+	}
+	l.chunks, l.blocks, l.bufs = l.chunks[:0], l.blocks[:0], l.bufs[:0]
 }
 
 // Read fills in the bytes of spans, which are in log order, from memory where the log's
@@ -92,6 +98,14 @@ func (l *Log[N]) readRun(spans []Span, lease *Lease) (int, error) {
 			break
 		}
 		to = next
+	}
+	if n < len(spans) {
+		if dense := l.dense(spans); dense > n {
+			done, err := l.readBlocks(spans[:dense], lease)
+			if done > 0 || err != nil {
+				return done, err
+			}
+		}
 	}
 	buf := getBuffer(int(to - from))
 	lease.bufs = append(lease.bufs, buf)

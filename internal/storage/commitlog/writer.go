@@ -147,6 +147,7 @@ func (l *Log[N]) writeChunks(b *taken[N]) error {
 		if err := l.clean(from); err != nil {
 			return err
 		}
+		l.allocate(from, end)
 		if err := l.set.WriteAt(c.buf[from-c.base:end-c.base], from); err != nil {
 			l.dirtyTo = max(l.dirtyTo, end)
 			return err
@@ -154,6 +155,19 @@ func (l *Log[N]) writeChunks(b *taken[N]) error {
 		l.written.Store(end)
 	}
 	return nil
+}
+
+// allocateAhead is how much room is asked for at a time.
+const allocateAhead = 16 << 20
+
+// allocate asks the file system for room before it is written, so that a sync has less to
+// record. It is a hint: a system that can't, or has no room, says so at the write.
+func (l *Log[N]) allocate(from, end int64) {
+	if !l.opt.Sync || end <= l.allocated {
+		return
+	}
+	l.allocated = min(end+allocateAhead, l.set.Base(from)+l.opt.Size)
+	l.set.Preallocate(from, l.allocated-from)
 }
 
 // clean zeroes what a failed write may have left behind at. Without it a crash could

@@ -209,6 +209,14 @@ func (s *Set) WriteAt(p []byte, off int64) error {
 	})
 }
 
+// Preallocate asks for disk space for n bytes of one file from off on, where the system
+// can; nothing depends on it.
+func (s *Set) Preallocate(off, n int64) {
+	if f := s.find(off); f != nil {
+		_ = f.use(func(h vfs.File) error { return h.Preallocate(off-f.Base, n) })
+	}
+}
+
 // Sync makes the bytes of [from, to) durable.
 func (s *Set) Sync(from, to int64) error {
 	for _, f := range s.Files() {

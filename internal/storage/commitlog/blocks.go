@@ -1,0 +1,185 @@
+package commitlog
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// blockSize is what the cache reads at a time.
+	blockSize = 64 << 10
+	// maxBlocks bounds the cache.
+	maxBlocks = 64
+	// sparsest is how many times their own bytes a run of records may span and still be
+	// read by blocks. At this many it costs as much as a read for each record, even if
+	// nobody else wants the rest.
+	sparsest = 10
+)
+
+// block is a piece of the log that was read whole. refs counts the cache and the readers;
+// at zero the buffer is used again.
+type block struct {
+	at         int64
+	buf        []byte
+	refs       atomic.Int32
+	newer, old *block
+}
+
+// blocks keeps the pieces of the log that were read last. The records of several queues
+// lie mixed in the log; those who read these queues at about the same pace share the
+// pieces, and the log is read once instead of once for each queue.
+type blocks struct {
+	mu             sync.Mutex
+	byOffset       map[int64]*block
+	newest, oldest *block
+	free           []*block
+}
+
+// get gives the block at a multiple of blockSize, read by read when it is not here. The
+// caller unrefs it. nil: it can't be read whole.
+func (c *blocks) get(at int64, read func([]byte) (int, error)) (*block, error) {
+	c.mu.Lock()
+	if b := c.byOffset[at]; b != nil {
+		b.refs.Add(1)
+		if c.newest != b {
+			c.unlink(b)
+			c.push(b)
+		}
+		c.mu.Unlock()
+		return b, nil
+	}
+	var b *block
+	if n := len(c.free); n > 0 {
+		b = c.free[n-1]
+		c.free = c.free[:n-1]
+	}
+	c.mu.Unlock()
+	if b == nil {
+		b = &block{buf: make([]byte, blockSize)}
+	}
+	n, err := read(b.buf)
+	if err != nil || n < blockSize {
+		return nil, err
+	}
+	b.at = at
+	b.refs.Store(2)
+	var gone *block
+	c.mu.Lock()
+	if c.byOffset == nil {
+		c.byOffset = make(map[int64]*block)
+	}
+	if c.byOffset[at] != nil {
+		b.refs.Store(1) // another reader was faster; this one is used once
+	} else {
+		c.byOffset[at] = b
+		c.push(b)
+		if len(c.byOffset) > maxBlocks {
+			gone = c.oldest
+			c.unlink(gone)
+			delete(c.byOffset, gone.at)
+		}
+	}
+	c.mu.Unlock()
+	if gone != nil {
+		c.unref(gone)
+	}
+	return b, nil
+}
+
+func (c *blocks) unref(b *block) {
+	if b.refs.Add(-1) != 0 {
+		return
+	}
+	c.mu.Lock()
+	if len(c.free) < maxBlocks {
+		c.free = append(c.free, b)
+	}
+	c.mu.Unlock()
+}
+
+func (c *blocks) push(b *block) {
+	b.newer, b.old = nil, c.newest
+	if c.newest != nil {
+		c.newest.newer = b
+	}
+	c.newest = b
+	if c.oldest == nil {
+		c.oldest = b
+	}
+}
+
+func (c *blocks) unlink(b *block) {
+	if b.newer != nil {
+		b.newer.old = b.old
+	} else {
+		c.newest = b.old
+	}
+	if b.old != nil {
+		b.old.newer = b.newer
+	} else {
+		c.oldest = b.newer
+	}
+}
+
+// dense is how many of spans, which a run of reads of their own would take, are better
+// read by blocks: all that lie in finished blocks, if they lie densely enough.
+func (l *Log[N]) dense(spans []Span) int {
+	limit := l.done.Load() / blockSize * blockSize
+	if l.opt.Size%blockSize != 0 {
+		return 0
+	}
+	from, bytes, n := spans[0].Offset, int64(0), 0
+	for i := range spans {
+		end := spans[i].Offset + int64(spans[i].Size)
+		if end > limit || spans[i].Size > blockSize/2 || spans[i].Offset < from {
+			break
+		}
+		if bytes += int64(spans[i].Size); bytes*sparsest >= end-from {
+			n = i + 1
+		}
+	}
+	return n
+}
+
+// readBlocks fills in spans from blocks; a record that crosses into the next block is
+// put together in a buffer of its own.
+func (l *Log[N]) readBlocks(spans []Span, lease *Lease) (int, error) {
+	lease.cache = &l.blocks
+	var b *block
+	for i := range spans {
+		s := &spans[i]
+		at := s.Offset / blockSize * blockSize
+		var err error
+		if b == nil || b.at != at {
+			if b, err = l.block(at, lease); b == nil {
+				return i, err
+			}
+		}
+		in := s.Offset - at
+		if end := in + int64(s.Size); end <= blockSize {
+			s.Bytes = b.buf[in:end:end]
+		} else {
+			first := b
+			if b, err = l.block(at+blockSize, lease); b == nil {
+				return i, err
+			}
+			buf := getBuffer(int(s.Size))
+			lease.bufs = append(lease.bufs, buf)
+			s.Bytes = (*buf)[:s.Size:s.Size]
+			n := copy(s.Bytes, first.buf[in:])
+			copy(s.Bytes[n:], b.buf)
+		}
+		if !matches(s) {
+			return i, ErrNoRecord
+		}
+	}
+	return len(spans), nil
+}
+
+func (l *Log[N]) block(at int64, lease *Lease) (*block, error) {
+	b, err := l.blocks.get(at, func(p []byte) (int, error) { return l.set.ReadAt(p, at) })
+	if b != nil {
+		lease.blocks = append(lease.blocks, b)
+	}
+	return b, err
+}
