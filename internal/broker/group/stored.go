@@ -69,6 +69,9 @@ func (t *Table) load() error {
 // policy asks.
 func (t *Table) commit(c *changeSet, version Version) error {
 	if t.o.State == nil {
+		if c.join != nil {
+			c.join(nil)
+		}
 		return nil
 	}
 	b := t.o.State.NewBatch()
@@ -90,6 +93,9 @@ func (t *Table) commit(c *changeSet, version Version) error {
 		} else {
 			b.Put(state.Groups, key(keyForbid, f.group, f.topic), binary.BigEndian.AppendUint32(nil, uint32(f.bits)))
 		}
+	}
+	if c.join != nil {
+		c.join(b)
 	}
 	v := binary.BigEndian.AppendUint64(nil, uint64(version.State))
 	v = binary.BigEndian.AppendUint64(v, uint64(version.Timestamp))

@@ -144,14 +144,17 @@ func (t *Table) Put(cfg *Config) error {
 	})
 }
 
-// Delete removes a group and what it is forbidden. Its offsets and retry topic are
-// removed by the use case in admin.
-func (t *Table) Delete(name string) error {
+// Delete removes a group and what it is forbidden. What hangs on the group in other
+// tables is removed by the use case in admin, in the same batch: DeleteWith.
+func (t *Table) Delete(name string) error { return t.DeleteWith(name, nil) }
+
+// DeleteWith is Delete; join adds what has to go with the group to the batch that does it.
+func (t *Table) DeleteWith(name string, join func(b *state.Batch)) error {
 	return t.change(func(c *changeSet) error {
 		if _, ok := t.Get(name); !ok {
 			return fmt.Errorf("%w: %s", ErrNotFound, name)
 		}
-		c.gone = append(c.gone, name)
+		c.gone, c.join = append(c.gone, name), join
 		return nil
 	})
 }
@@ -198,6 +201,7 @@ type changeSet struct {
 	put     []*Config
 	forbid  []forbid
 	version *Version // nil = the next one
+	join    func(b *state.Batch)
 }
 
 type forbid struct {

@@ -348,26 +348,54 @@ func (t *Table) markDirty(k key) {
 
 // DeleteTopic drops all offsets in a topic (R100).
 func (t *Table) DeleteTopic(topic string) error {
-	return t.drop(func(k key) bool { return k.topic == topic })
+	return t.commitDrop(func(b *state.Batch) { t.DropTopic(topic, b) })
 }
 
 // DeleteGroup drops all offsets of a group (R100).
 func (t *Table) DeleteGroup(group string) error {
-	return t.drop(func(k key) bool { return k.group == group })
+	return t.commitDrop(func(b *state.Batch) { t.DropGroup(group, b) })
 }
 
 // Delete drops the offsets of a group in one topic.
 func (t *Table) Delete(group, topic string) error {
-	return t.drop(func(k key) bool { return k.topic == topic && k.group == group })
+	return t.commitDrop(func(b *state.Batch) {
+		t.drop(b, func(k key) bool { return k.topic == topic && k.group == group })
+	})
 }
 
-func (t *Table) drop(match func(key) bool) error {
-	t.flushing.Lock() // a flush in progress may hold what is deleted here
-	defer t.flushing.Unlock()
-	var b *state.Batch
-	if t.o.State != nil {
-		b = t.o.State.NewBatch()
+// DropTopic is DeleteTopic as a part of the caller's batch, which may be nil where there
+// is no database.
+func (t *Table) DropTopic(topic string, b *state.Batch) {
+	t.drop(b, func(k key) bool { return k.topic == topic })
+}
+
+// DropGroup is DeleteGroup as a part of the caller's batch.
+func (t *Table) DropGroup(group string, b *state.Batch) {
+	t.drop(b, func(k key) bool { return k.group == group })
+}
+
+func (t *Table) commitDrop(f func(b *state.Batch)) error {
+	if t.o.State == nil {
+		f(nil)
+		return nil
 	}
+	b := t.o.State.NewBatch()
+	f(b)
+	if b.Empty() {
+		b.Discard()
+		return nil
+	}
+	if err := t.o.State.Commit(b); err != nil {
+		return fmt.Errorf("delete consumer offsets: %w", err)
+	}
+	return nil
+}
+
+// drop forgets entries and adds their end to the batch. A flush that is queued before the
+// batch may write them, one after it can't: they are no longer found.
+func (t *Table) drop(b *state.Batch, match func(key) bool) {
+	t.ordering.Lock() // a flush may have read what is deleted here and not queued it yet
+	defer t.ordering.Unlock()
 	any := false
 	t.mu.Lock()
 	for k, e := range t.mu.entries {
@@ -385,19 +413,7 @@ func (t *Table) drop(match func(key) bool) error {
 		delete(t.mu.dirty, k)
 	}
 	t.mu.Unlock()
-	if !any {
-		if b != nil {
-			b.Discard()
-		}
-		return nil
-	}
-	if b != nil {
-		if err := t.o.State.Commit(b); err != nil {
-			return fmt.Errorf("delete consumer offsets: %w", err)
-		}
-	}
-	if t.o.Events.Changed != nil {
+	if any && t.o.Events.Changed != nil {
 		t.o.Events.Changed()
 	}
-	return nil
 }

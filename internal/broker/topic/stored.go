@@ -99,6 +99,9 @@ func (t *Table) load() error {
 // policy asks.
 func (t *Table) commit(c *changeSet, version Version) error {
 	if t.o.State == nil {
+		if c.join != nil {
+			c.join(nil)
+		}
 		return nil
 	}
 	b := t.o.State.NewBatch()
@@ -112,6 +115,9 @@ func (t *Table) commit(c *changeSet, version Version) error {
 	}
 	for _, name := range c.forgotten {
 		b.Delete(state.Topics, key(keyConfig, name))
+	}
+	if c.join != nil {
+		c.join(b)
 	}
 	b.Put(state.Topics, []byte{keyVersion}, encodeVersion(version))
 	if err := t.o.State.Commit(b); err != nil {

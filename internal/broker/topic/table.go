@@ -165,17 +165,29 @@ func (t *Table) Put(cfg *Config) error {
 	})
 }
 
-// Delete removes a topic and leaves its grave. Offsets, records and retry topics are
-// removed by the use case in admin.
-func (t *Table) Delete(name string) error {
+// Delete removes a topic and leaves its grave. What hangs on the topic in other tables
+// is removed by the use case in admin, in the same batch: DeleteWith.
+func (t *Table) Delete(name string) error { return t.DeleteWith([]string{name}, nil) }
+
+// DeleteWith removes topics, the first of which must exist, and leaves their graves. join
+// adds what has to go with them to the batch that does it.
+func (t *Table) DeleteWith(names []string, join func(b *state.Batch)) error {
 	return t.change(func(c *changeSet) error {
-		if _, ok := t.Get(name); !ok {
-			return fmt.Errorf("%w: %s", ErrNotFound, name)
+		if _, ok := t.Get(names[0]); !ok {
+			return fmt.Errorf("%w: %s", ErrNotFound, names[0])
 		}
-		c.graves = map[string]int64{name: t.o.LogEnd()}
+		c.graves, c.join = make(map[string]int64, len(names)), join
+		for _, name := range names {
+			if _, ok := t.Get(name); ok {
+				c.graves[name] = t.o.LogEnd()
+			}
+		}
 		return nil
 	})
 }
+
+// Buried tells whether a topic of this name was deleted and none lives now.
+func (t *Table) Buried(name string) bool { return t.Birth(name) == math.MaxInt64 }
 
 // changeSet is what one change does.
 type changeSet struct {
@@ -183,6 +195,7 @@ type changeSet struct {
 	graves    map[string]int64
 	forgotten []string // gone without a grave
 	version   *Version // nil = the next one
+	join      func(b *state.Batch)
 }
 
 // change collects one change with f, commits it, publishes it and tells about it.

@@ -1,0 +1,80 @@
+// Package admin is the use cases that cross domains: deleting topics and groups with all
+// that hangs on them, statistics that join offsets with queues, resets of offsets, and
+// who of a group consumes which queue.
+//
+// Invariants: what is deleted goes in one batch of the state database, its queues on disk
+// after that; a crash in between leaves a grave, and the next start finishes (Sweep).
+// Nothing here runs on the way of a message.
+//
+// Neighbours: the fronts call one method per request; broker builds it from its domains.
+package admin
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/qlock"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+// Store is the part of the store that use cases read.
+type Store interface {
+	MinOffset(topic string, queueID int32) int64
+	MaxOffset(topic string, queueID int32) int64
+	StoreTimeAt(topic string, queueID int32, offset int64) int64
+	OffsetByTime(topic string, queueID int32, ms int64, upper bool) int64
+	DeleteTopic(topic string) error
+}
+
+// Pop is the part of POP's state that a use case changes.
+type Pop interface {
+	DropTopic(topic string, b *state.Batch)
+	DropGroup(group string, b *state.Batch)
+}
+
+// Options is what the use cases need. All but Pop, Progress and Log are required.
+type Options struct {
+	Config  *config.Live[config.Broker]
+	State   *state.DB
+	Store   Store
+	Topics  *topic.Table
+	Groups  *group.Table
+	Offsets *offset.Table
+	Clients *clients.Registry
+	Locks   *qlock.Table
+	Pop     Pop // nil = this broker has none
+	// Progress tells how far POP has come: the lowest offset that is not done.
+	Progress func(group, topic string, queue int32) (int64, bool)
+	Log      *slog.Logger
+}
+
+// Admin is the use cases of one broker.
+type Admin struct {
+	o     Options
+	modes struct {
+		sync.RWMutex
+		of map[modeKey]Mode
+	}
+}
+
+// Open returns the use cases, with the request modes that were stored.
+func Open(o Options) (*Admin, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, string, int32) (int64, bool) { return 0, false }
+	}
+	a := &Admin{o: o}
+	a.modes.of = make(map[modeKey]Mode)
+	if err := a.loadModes(); err != nil {
+		return nil, fmt.Errorf("read request modes: %w", err)
+	}
+	return a, nil
+}

@@ -1,0 +1,35 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+// DeleteGroup removes a group with its offsets, POP state, locks and request modes
+// (R100): a group of the same name that comes later begins anew. Its retry and dead
+// letter topics are topics of their own and stay until somebody deletes them. One that
+// does not exist is no error.
+func (a *Admin) DeleteGroup(name string) error {
+	drop := func(b *state.Batch) {
+		a.o.Offsets.DropGroup(name, b)
+		if a.o.Pop != nil {
+			a.o.Pop.DropGroup(name, b)
+		}
+		a.dropModes(b, func(k modeKey) bool { return k.group == name })
+	}
+	err := a.o.Groups.DeleteWith(name, drop)
+	if errors.Is(err, group.ErrNotFound) {
+		b := a.o.State.NewBatch()
+		drop(b)
+		err = a.o.State.Commit(b)
+	}
+	if err != nil {
+		return fmt.Errorf("delete group %s: %w", name, err)
+	}
+	a.o.Locks.DeleteGroup(name)
+	a.o.Log.Info("group deleted", "group", name)
+	return nil
+}
