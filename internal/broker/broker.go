@@ -25,6 +25,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/qlock"
@@ -68,6 +69,7 @@ type Events struct {
 	Storage storage.Events
 	Publish publish.Events
 	Pull    pull.Events
+	Pop     pop.Events
 	Timer   timer.Events
 	Clients clients.Events
 }
@@ -91,6 +93,7 @@ type Broker struct {
 	LongPoll    *longpoll.Table
 	Publish     *publish.Publisher
 	Pull        *pull.Puller
+	Pop         *pop.Popper
 	Timer       *timer.Timer
 
 	announce func(topics []string, done func())
@@ -119,6 +122,9 @@ func (b *Broker) Loops() []Loop {
 	for _, l := range b.Store.Loops() {
 		loops = append(loops, Loop{"store " + l.Name, l.Run})
 	}
+	for _, l := range b.Pop.Loops() {
+		loops = append(loops, Loop{l.Name, l.Run})
+	}
 	return append(loops,
 		Loop{"offsets", b.Offsets.Run},
 		Loop{"clients", b.Clients.Run},
@@ -134,6 +140,7 @@ func (b *Broker) Quiesce() { b.LongPoll.Close() }
 // Close writes what is only in memory and closes the files. The loops must have ended.
 func (b *Broker) Close() error {
 	b.Quiesce()
+	b.Pop.Close()
 	return errors.Join(b.Store.Close(), b.State.Close())
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/qlock"
@@ -23,6 +24,9 @@ import (
 const (
 	stateDir       = "state" // in the store's root folder
 	defaultWaiting = 100_000 // suspended requests, half a kilobyte each
+	// recentBytes is how near to the log's end a queue's first message must be for a group
+	// that starts from the newest to take the whole queue: such a queue has just begun.
+	recentBytes = 1 << 30
 )
 
 // Open recovers the broker in o.Dir, or makes an empty one. When it returns, requests may
@@ -61,8 +65,7 @@ func Open(o Options) (b *Broker, err error) {
 	}
 	b.engine.Engine = b.Store
 	b.synced.Store(b.Store)
-	b.reconcile()
-	return b, nil
+	return b, b.reconcile()
 }
 
 // openTables opens the state and what lives in it alone.
@@ -101,6 +104,12 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: o.Events.Pull})
+	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll,
+		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Subscriptions: b.Clients.Subscriptions, Present: b.Clients.Present,
+		InMemory: b.recent, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: o.Events.Pop, Log: o.Log})
+	if err != nil {
+		return err
+	}
 	b.Timer, err = timer.Open(timer.Options{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
 		Events: o.Events.Timer, Log: o.Log})
 	return err
@@ -129,7 +138,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options
 }
 
 // reconcile brings what the tables say back into what recovery has found (P4).
-func (b *Broker) reconcile() {
+func (b *Broker) reconcile() error {
 	moved := b.Offsets.Clamp(func(topic string, queue int32) (low, high int64) {
 		return b.Store.MinOffset(topic, queue), b.Store.MaxOffset(topic, queue)
 	})
@@ -137,11 +146,26 @@ func (b *Broker) reconcile() {
 		b.log.Warn("consumer offsets were outside their queues", "moved", moved)
 	}
 	b.Timer.Clamp()
+	dropped, err := b.Pop.DropBeyond()
+	if dropped.Windows > 0 {
+		b.log.Warn("POP progress was beyond the end of its queues", "queues", dropped.Windows, "messages", dropped.Messages)
+	}
+	return err
+}
+
+// recent reports whether a queue's first message is near the log's end.
+func (b *Broker) recent(topic string, queueID int32) bool {
+	res := b.engine.Read(storage.ReadRequest{Topic: topic, QueueID: queueID, Offset: 0, MaxMessages: 1})
+	defer res.Release()
+	return len(res.Records) == 0 || b.engine.LogMax()-res.Records[0].PhysicalOffset < recentBytes
 }
 
 // abandon closes what a failed Open had opened.
 func (b *Broker) abandon() error {
 	var errs []error
+	if b.Pop != nil {
+		b.Pop.Close()
+	}
 	if b.Store != nil {
 		errs = append(errs, b.Store.Close())
 	}
@@ -192,6 +216,9 @@ func (b *Broker) topicsChanged(o *Options, changed []string) {
 	gone := func(name string) bool { _, ok := b.Topics.Get(name); return !ok }
 	for _, name := range changed {
 		if gone(name) {
+			batch := b.State.NewBatch()
+			b.Pop.DropTopic(name, batch)
+			b.State.CommitAsync(batch, nil)
 			b.LongPoll.WakeIf(func(w *longpoll.Waiter) bool { return w.Key.Topic == name })
 		}
 	}

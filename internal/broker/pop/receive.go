@@ -246,6 +246,7 @@ func (p *Popper) park(q *request, a attempt) {
 			{Topic: q.s.topic[receipt.FlagRetryV2], QueueID: longpoll.AllQueues, Group: q.Group},
 		}
 	}
+	look := *q // for the time when q is in other hands already
 	if err := p.o.LongPoll.Park(w); err != nil {
 		a.res.Status = PollingFull
 		if err == longpoll.ErrClosed {
@@ -254,7 +255,7 @@ func (p *Popper) park(q *request, a attempt) {
 		p.finish(q, a.res, nil)
 		return
 	}
-	if after, _ := p.picture(q); after != a.before && p.o.LongPoll.Remove(w) {
+	if after, _ := p.picture(&look); after != a.before && p.o.LongPoll.Remove(w) {
 		p.ready.put(job{q: q})
 	}
 }
