@@ -95,14 +95,3 @@ func (l *ledger) missing() (n int64, first []int64) {
 	}
 	return n, first
 }
-
-// forget makes the ledger blank for reading the same messages again.
-func (l *ledger) forget() {
-	clear(l.seen)
-	l.unique.Store(0)
-	l.duplicate.Store(0)
-	l.handled.Store(0)
-	l.named = nil
-	l.complete = make(chan struct{})
-	l.completeOnce = sync.Once{}
-}
