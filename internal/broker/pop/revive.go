@@ -127,7 +127,8 @@ func (p *Popper) retryLimit(group string) int32 {
 	return g.RetryMaxTimes
 }
 
-// giveBackLocked sets r's messages aside for whoever comes next.
+// giveBackLocked sets r's messages aside for whoever comes next, but for those whose dead
+// letter is on its way.
 func (p *Popper) giveBackLocked(w *window, r *record, now int64) {
 	e := asideEntry{lastPop: r.popTime, anyTag: true}
 	if r.more != nil {
@@ -137,6 +138,9 @@ func (p *Popper) giveBackLocked(w *window, r *record, now int64) {
 		}
 	}
 	live, until := r.live, r.claimsUntil()
+	if r.more != nil {
+		live &^= r.more.appended
+	}
 	for m := live; m != 0; m &= m - 1 {
 		e.offset = r.offset(bits.TrailingZeros64(m))
 		w.rememberLocked(e.offset, r.popTime, until, now)

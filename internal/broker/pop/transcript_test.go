@@ -138,6 +138,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.notify(d)
 	case "ack":
 		s.ack(d)
+	case "forward":
+		s.forward(d)
 	case "ack-batch":
 		s.ackBatch(d)
 	case "change":
@@ -320,6 +322,14 @@ func (s *script) handles(d *datadriven.TestData) (*answer, []receipt.Handle) {
 		}
 	}
 	return a, out
+}
+
+func (s *script) forward(d *datadriven.TestData) {
+	a, hs := s.handles(d)
+	for _, h := range hs {
+		s.b.pop.Forward(a.group, a.topic, h, func(err error) { fmt.Fprintf(&s.out, "%d: %s\n", h.Offset, verdict(err)) })
+	}
+	synctest.Wait()
 }
 
 func (s *script) ack(d *datadriven.TestData) {
