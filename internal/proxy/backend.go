@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
@@ -34,9 +34,13 @@ var (
 )
 
 // Backend carries out what a proxy decided.
+//
+// Completions are called once, from any goroutine, possibly before the call returns, and
+// must not block.
 type Backend interface {
 	Directory
-	Messages
+	Sender
+	Deliveries
 	Members
 }
 
@@ -49,13 +53,19 @@ type Directory interface {
 	Group(ctx context.Context, name string) (Group, error)
 }
 
-// Messages moves messages. Completions are called once, from any goroutine, possibly
-// before the call returns, and must not block.
-type Messages interface {
+// Sender stores messages.
+type Sender interface {
 	// Send stores the messages in one queue of the broker, in order, in one put.
 	// Messages and bodies belong to the caller again when done is called.
 	Send(broker string, messages []*message.Message, done func(Sent, error))
+}
+
+// Deliveries lends messages and hears what became of them.
+type Deliveries interface {
 	Pop(r PopRequest, done func(Popped, error))
+	// Withdraw says that nobody waits for the answer to r any more: no message need be
+	// given to it, and its done may be called with any error.
+	Withdraw(r PopRequest)
 	Ack(group, topic string, handles []receipt.Handle, done func([]error))
 	ChangeInvisible(c ChangeRequest, done func(receipt.Handle, error))
 	DeadLetter(group, topic string, h receipt.Handle, done func(error))
@@ -121,9 +131,10 @@ type PopRequest struct {
 	AttemptID     string // names a FIFO request that is made again after a lost answer
 	Holder        string // client id
 	AutoRenew     bool   // the broker renews while the holder is there
-	// Gone, when not nil, is closed when nobody waits for the answer any more: no message
-	// need be given to this request from then on.
-	Gone <-chan struct{}
+	// OnePerGroup delivers at most one message of each message group of a FIFO topic.
+	OnePerGroup bool
+	// Waiter names the request, so that it can be withdrawn; set by Proxy.Receive.
+	Waiter uint64
 }
 
 // PopStatus is the outcome of a PopRequest.
@@ -151,15 +162,7 @@ type Popped struct {
 }
 
 // PopBatch is what one queue gave.
-type PopBatch struct {
-	RetryFlag   byte // 0 the topic itself, 1 retry topic v1, 2 v2
-	QueueID     int32
-	StartOffset int64
-	Records     []storage.Record
-	// Attempts, when not nil, is how often each record has been delivered before, where
-	// the record itself does not say it (FIFO messages are redelivered in place).
-	Attempts []int32
-}
+type PopBatch = pop.Batch
 
 // ChangeRequest moves the due time of a delivery.
 type ChangeRequest struct {

@@ -30,8 +30,8 @@ type Options struct {
 type Proxy struct {
 	backend Backend
 	clients registry
-	turns   sync.Map // topic → *atomic.Uint32: whose turn it is among the writable queues
-	reads   atomic.Uint32
+	turns   sync.Map      // topic → *atomic.Uint32: whose turn it is among the writable queues
+	reads   atomic.Uint64 // receives so far
 }
 
 // New returns a proxy over the backend. It starts nothing.
@@ -74,15 +74,18 @@ func (p *Proxy) Send(r *Route, messageGroup string, messages []*message.Message,
 	p.backend.Send(broker, messages, done)
 }
 
-// Receive asks the named broker, or the next readable one, for messages.
-func (p *Proxy) Receive(r *Route, q PopRequest, done func(Popped, error)) {
-	broker := r.readBroker(q.Broker, int(p.reads.Add(1)))
+// Receive asks the named broker, or the next readable one, for messages. withdraw says
+// that nobody waits for the answer any more.
+func (p *Proxy) Receive(r *Route, q PopRequest, done func(Popped, error)) (withdraw func()) {
+	q.Waiter = p.reads.Add(1)
+	broker := r.readBroker(q.Broker, int(q.Waiter&0xffff))
 	if broker == "" {
 		done(Popped{}, ErrNoReadableQueue)
-		return
+		return func() {}
 	}
 	q.Broker, q.Topic = broker, r.Topic
 	p.backend.Pop(q, done)
+	return func() { p.backend.Withdraw(q) }
 }
 
 // Ack finishes the deliveries that the handles name. done gets one error per handle, nil

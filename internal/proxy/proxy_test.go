@@ -102,6 +102,8 @@ type none struct {
 	pops   []PopRequest
 	joined map[string]int
 	left   []string
+
+	withdrawn []uint64
 }
 
 func (n *none) Route(context.Context, string) (*Route, error) { return nil, ErrTopicNotFound }
@@ -116,6 +118,7 @@ func (n *none) Pop(q PopRequest, done func(Popped, error)) {
 	n.pops = append(n.pops, q)
 	done(Popped{}, nil)
 }
+func (n *none) Withdraw(q PopRequest)                                      { n.withdrawn = append(n.withdrawn, q.Waiter) }
 func (n *none) Ack(string, string, []receipt.Handle, func([]error))        {}
 func (n *none) ChangeInvisible(ChangeRequest, func(receipt.Handle, error)) {}
 func (n *none) DeadLetter(string, string, receipt.Handle, func(error))     {}
@@ -170,7 +173,10 @@ func TestReceiveChoosesBroker(t *testing.T) {
 	for range 2 {
 		p.Receive(r, PopRequest{}, func(Popped, error) {})
 	}
-	p.Receive(r, PopRequest{Broker: "b"}, func(Popped, error) {})
+	withdraw := p.Receive(r, PopRequest{Broker: "b"}, func(Popped, error) {})
+	if withdraw(); len(n.withdrawn) != 1 || n.withdrawn[0] != n.pops[2].Waiter || n.pops[1].Waiter == n.pops[2].Waiter {
+		t.Errorf("withdrawn %v of %+v", n.withdrawn, n.pops)
+	}
 	if n.pops[0].Broker == n.pops[1].Broker || n.pops[2].Broker != "b" || n.pops[0].Topic != "t" {
 		t.Errorf("pops %+v", n.pops)
 	}

@@ -24,19 +24,20 @@ import (
 
 // fakeBroker is a proxy.Backend in memory: one queue per topic, no durability, no FIFO.
 type fakeBroker struct {
-	mu       sync.Mutex
-	routes   map[string]*proxy.Route
-	groups   map[string]proxy.Group
-	queues   map[string][]*fakeRecord
-	waiting  []*fakePop
-	popTime  int64
-	joined   map[string]*proxy.Client
-	left     []string
-	pops     []proxy.PopRequest
-	sendErr  error
-	released int
-	given    []proxy.ChangeRequest
-	dead     []receipt.Handle
+	mu        sync.Mutex
+	routes    map[string]*proxy.Route
+	groups    map[string]proxy.Group
+	queues    map[string][]*fakeRecord
+	waiting   []*fakePop
+	popTime   int64
+	joined    map[string]*proxy.Client
+	left      []string
+	pops      []proxy.PopRequest
+	withdrawn []uint64
+	sendErr   error
+	released  int
+	given     []proxy.ChangeRequest
+	dead      []receipt.Handle
 }
 
 type fakeRecord struct {
@@ -149,6 +150,12 @@ func (f *fakeBroker) Pop(q proxy.PopRequest, done func(proxy.Popped, error)) {
 			done(proxy.Popped{Status: proxy.PopNoNew}, nil)
 		}
 	})
+	f.mu.Unlock()
+}
+
+func (f *fakeBroker) Withdraw(q proxy.PopRequest) {
+	f.mu.Lock()
+	f.withdrawn = append(f.withdrawn, q.Waiter)
 	f.mu.Unlock()
 }
 

@@ -42,15 +42,17 @@ func (s *Service) ReceiveMessage(req *v2.ReceiveMessageRequest, stream grpc.Serv
 	}
 	w.digest = digestFor(header(ctx, headerLanguage))
 	wait := &receiveWait{answer: make(chan struct{}), giveBack: w.giveBack}
-	s.proxy.Receive(route, q, wait.done)
+	withdraw := s.proxy.Receive(route, q, wait.done)
 	select {
 	case <-wait.answer:
 	case <-ctx.Done():
 		if wait.abandon() {
-			return nil
+			withdraw()
+			return ctx.Err()
 		}
 	case <-s.stopping:
 		if wait.abandon() {
+			withdraw()
 			return w.refuse(errNoNew)
 		}
 	}
@@ -109,7 +111,7 @@ func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest)
 	q.Max = min(max(int(req.GetBatchSize()), 1), maxBatch)
 	q.AttemptID = req.GetAttemptId()
 	q.Holder = id
-	q.Gone = ctx.Done()
+	q.OnePerGroup = true
 	return q, route, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/proxy"
@@ -26,6 +27,13 @@ var sentinels = []struct{ of, is error }{
 	{publish.ErrQueueIllegal, proxy.ErrIllegalMessage},
 	{publish.ErrMessageIllegal, proxy.ErrIllegalMessage},
 	{publish.ErrMessageNotFound, proxy.ErrMessageNotFound},
+	{pop.ErrTopicNotFound, proxy.ErrTopicNotFound},
+	{pop.ErrGroupNotFound, proxy.ErrGroupNotFound},
+	{pop.ErrTopicUnreadable, proxy.ErrForbidden},
+	{pop.ErrGroupDisabled, proxy.ErrForbidden},
+	{pop.ErrStale, proxy.ErrStaleHandle},
+	{pop.ErrExpired, proxy.ErrExpiredHandle},
+	{pop.ErrIllegal, proxy.ErrIllegalHandle},
 	{storage.ErrMessageTooLarge, proxy.ErrMessageTooLarge},
 	{storage.ErrPropertiesTooLarge, proxy.ErrIllegalMessage},
 	{storage.ErrBusy, proxy.ErrBusy},

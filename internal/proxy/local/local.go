@@ -17,10 +17,10 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/proxy"
-	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
 // Options are the parts of the broker that are used.
@@ -30,20 +30,14 @@ type Options struct {
 	Groups  Groups
 	Publish Publisher
 	Pop     Popper
+	// Release ends the long polls of one waiter.
+	Release func(waiter uint64)
 	Clients *clients.Registry
 }
 
 // Topics is what is asked of the topic table.
 type Topics interface {
 	Get(name string) (*topic.Config, bool)
-}
-
-// Popper is the broker's POP, in the proxy's words.
-type Popper interface {
-	Pop(r proxy.PopRequest, done func(proxy.Popped, error))
-	Ack(group, topic string, handles []receipt.Handle, done func([]error))
-	ChangeInvisible(c proxy.ChangeRequest, done func(receipt.Handle, error))
-	DeadLetter(group, topic string, h receipt.Handle, done func(error))
 }
 
 // Groups is what is asked of the group table.
@@ -53,7 +47,6 @@ type Groups interface {
 
 // Backend implements proxy.Backend.
 type Backend struct {
-	Popper
 	o      Options
 	routes sync.Map // topic name → *cachedRoute
 
@@ -67,7 +60,7 @@ var _ proxy.Backend = (*Backend)(nil)
 
 // New returns a backend over the broker. It starts nothing.
 func New(o Options) *Backend {
-	b := &Backend{Popper: o.Pop, o: o}
+	b := &Backend{o: o}
 	b.members.channels = make(map[string]*channel)
 	return b
 }
@@ -139,4 +132,7 @@ func groupOf(cfg *group.Config) proxy.Group {
 	return g
 }
 
-var _ Publisher = (*publish.Publisher)(nil)
+var (
+	_ Publisher = (*publish.Publisher)(nil)
+	_ Popper    = (*pop.Popper)(nil)
+)
