@@ -81,6 +81,7 @@ type snapshot struct {
 type queueEnd struct {
 	topic string
 	id    int32
+	first int64 // oldest entry stored
 	max   int64
 }
 
@@ -93,6 +94,7 @@ func (s *snapshot) encode() []byte {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(q.topic)))
 		b = append(b, q.topic...)
 		b = binary.BigEndian.AppendUint32(b, uint32(q.id))
+		b = binary.BigEndian.AppendUint64(b, uint64(q.first))
 		b = binary.BigEndian.AppendUint64(b, uint64(q.max))
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.index)))
@@ -116,7 +118,7 @@ func decodeSnapshot(b []byte) (s snapshot, ok bool) {
 	}
 	r := reader{b: body[len(snapshotMagic):]}
 	for n := r.uint(4); n > 0 && !r.short; n-- {
-		s.queues = append(s.queues, queueEnd{topic: string(r.bytes(int(r.uint(2)))), id: int32(r.uint(4)), max: int64(r.uint(8))})
+		s.queues = append(s.queues, queueEnd{topic: string(r.bytes(int(r.uint(2)))), id: int32(r.uint(4)), first: int64(r.uint(8)), max: int64(r.uint(8))})
 	}
 	for n := r.uint(4); n > 0 && !r.short; n-- {
 		s.index = append(s.index, keyindex.FileInfo{Name: string(r.bytes(int(r.uint(1)))), Count: int32(r.uint(4)), Last: int64(r.uint(8))})
@@ -216,7 +218,7 @@ func (e *Engine) writeSnapshot(without string) error {
 	s := snapshot{index: e.saved.indexFiles}
 	e.queues.Each(func(q *consumequeue.Queue) {
 		if end := q.Flushed(); end > 0 && q.Topic.Name != without {
-			s.queues = append(s.queues, queueEnd{q.Topic.Name, q.ID, end})
+			s.queues = append(s.queues, queueEnd{q.Topic.Name, q.ID, q.First(), end})
 		}
 	})
 	e.saved.snapshotAt = time.Now()

@@ -163,11 +163,14 @@ func (r *recovery) loadDerived(known snapshot) error {
 			continue
 		}
 		q := e.queues.Make(k.topic, k.id)
-		if q.Max() < k.max {
+		if q.Max() < k.max || q.First() > k.first {
 			r.damage(q)
+			if err := q.Reset(); err != nil {
+				return err
+			}
 		}
 	}
-	indexed, removed, err := e.index.Load(known.index, r.ours && r.Clean)
+	indexed, removed, err := e.index.Load(known.index, logMin, r.ours && r.Clean)
 	if err != nil {
 		return fmt.Errorf("loading the key index: %w", err)
 	}
@@ -387,6 +390,9 @@ func (r *recovery) tell() {
 func (r *recovery) finish(known snapshot) (err error) {
 	e := r.e
 	if err := e.log.Files().Sync(min(r.start, r.checkpoint.flushed), r.logEnd()); err != nil {
+		return err
+	}
+	if err := e.log.Files().Grow(); err != nil {
 		return err
 	}
 	if !r.untouched() {

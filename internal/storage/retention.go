@@ -139,7 +139,8 @@ func (e *Engine) deleteFiles(expired, force bool) error {
 		return nil
 	}
 	logMin := e.log.Min()
-	return errors.Join(e.queues.RemoveBefore(logMin), e.index.RemoveBefore(logMin))
+	// The snapshot must not ask for files that went on purpose.
+	return errors.Join(e.queues.RemoveBefore(logMin), e.index.RemoveBefore(logMin), e.save(true))
 }
 
 // olderThan reports whether everything before the start of a log file is older than the

@@ -108,11 +108,5 @@ func (w *window) at(off int64, n int) ([]byte, error) {
 // Cut makes end the end of the log's files: what lies behind it is zeroed, later files
 // are removed, and that is durable. It returns how many written bytes were cut.
 func (l *Log[N]) Cut(end int64) (int64, error) {
-	if len(l.set.Files()) == 0 {
-		return 0, nil
-	}
-	if err := l.set.Grow(); err != nil {
-		return 0, err
-	}
 	return l.set.ZeroFrom(end)
 }

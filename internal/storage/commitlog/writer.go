@@ -50,6 +50,12 @@ func (l *Log[N]) finish(b *taken[N]) error {
 			return err
 		}
 	}
+	if err := l.clean(l.written.Load()); err != nil {
+		// The stop is not a clean one, then: the next start cuts what is left.
+		l.mu.Lock()
+		l.mu.failed = fmt.Errorf("%w: %w", ErrClosed, err)
+		l.mu.Unlock()
+	}
 	return nil
 }
 

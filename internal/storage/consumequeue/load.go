@@ -92,19 +92,35 @@ func (q *Queue) load(trusted, born int64) (sound bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if end > files[0].Base/EntrySize {
-		first, err := readEntry(set, files[0].Base/EntrySize)
-		if err != nil {
-			return false, err
-		}
-		if first.Size <= 0 || (born > 0 && first.Physical < born) {
-			return false, nil // zeroed at its front, or of an earlier topic of this name
-		}
+	if sound, err = q.ends(set, end, born); !sound {
+		return false, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.max, q.mu.flushed, q.mu.first = end, end, end
 	q.mu.min, q.mu.minFor = 0, -1
+	return true, nil
+}
+
+// ends reports whether the first and the last entry of every file are there: the ones
+// that a file which was zeroed, or is of an earlier topic of this name, has not.
+func (q *Queue) ends(set *segment.Set, end, born int64) (bool, error) {
+	perFile := set.FileSize() / EntrySize
+	for _, f := range set.Files() {
+		first := f.Base / EntrySize
+		if first >= end {
+			break
+		}
+		for _, at := range []int64{first, min(first+perFile, end) - 1} {
+			e, err := readEntry(set, at)
+			if err != nil {
+				return false, err
+			}
+			if e.Size <= 0 || (e.Physical < born && !e.IsFiller()) {
+				return false, nil
+			}
+		}
+	}
 	return true, nil
 }
 

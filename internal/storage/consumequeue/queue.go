@@ -58,6 +58,12 @@ func (q *Queue) Flushed() int64 {
 	return q.mu.flushed
 }
 
+// First is the number of the oldest entry that is stored.
+func (q *Queue) First() int64 {
+	v := q.view()
+	return v.firstStored()
+}
+
 // Gone reports whether the queue's topic has been deleted.
 func (q *Queue) Gone() bool {
 	q.mu.RLock()

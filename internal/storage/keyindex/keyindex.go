@@ -95,11 +95,11 @@ type FileInfo struct {
 	Last  int64 // log offset of the last entry
 }
 
-// Load reads the folder. known are the files that have to be there, oldest first; the
-// first file that is missing or unsound is removed with all later ones. clean says that
+// Load reads the folder. known are the files that have to be there, oldest first, unless
+// all their records lie before logMin; the first file that is missing or unsound is removed with all later ones. clean says that
 // the slots need no look. It returns the log offset behind which records have to be put
 // in again: those up to it, inclusive, are there; -1 when all have to.
-func (x *Index) Load(known []FileInfo, clean bool) (last int64, removed []string, err error) {
+func (x *Index) Load(known []FileInfo, logMin int64, clean bool) (last int64, removed []string, err error) {
 	fs := x.opt.Pool.FS()
 	names, err := fs.List(x.opt.Dir)
 	if err != nil && !oserror.IsNotExist(err) {
@@ -121,17 +121,19 @@ func (x *Index) Load(known []FileInfo, clean bool) (last int64, removed []string
 		if ok && (f.head.count < k.Count || f.head.lastOffset < k.Last) {
 			sound = false
 		}
-		if !sound || x.missingBefore(known, names, i) {
+		if !sound || missingBefore(known, names, i, logMin) {
 			good = i
 			break
 		}
 		x.mu.files = append(x.mu.files, f)
 	}
-	if n := len(x.mu.files); n > 0 && good == len(names) && len(known) > 0 && known[len(known)-1].Name > names[n-1] {
-		removed = append(removed, known[len(known)-1].Name) // the newest is gone altogether
-	}
-	if len(names) == 0 && len(known) > 0 {
-		removed = append(removed, known[len(known)-1].Name)
+	if good == len(names) {
+		// All that are there are sound; perhaps the newest are not there at all.
+		for _, k := range known {
+			if k.Last >= logMin && (good == 0 || k.Name > names[good-1]) {
+				removed = append(removed, k.Name)
+			}
+		}
 	}
 	for _, name := range names[good:] {
 		removed = append(removed, name)
@@ -171,14 +173,12 @@ func (x *Index) DropNewerThan(ms int64) (last int64, err error) {
 }
 
 // missingBefore reports whether a known file should stand before names[i] and does not.
-func (x *Index) missingBefore(known []FileInfo, names []string, i int) bool {
+func missingBefore(known []FileInfo, names []string, i int, logMin int64) bool {
 	for _, k := range known {
 		if k.Name >= names[i] {
 			break
 		}
-		at := sort.SearchStrings(names, k.Name)
-		// A file older than all that are there went with the log's old files.
-		if at > 0 && (at == len(names) || names[at] != k.Name) {
+		if at := sort.SearchStrings(names, k.Name); names[at] != k.Name && k.Last >= logMin {
 			return true
 		}
 	}
