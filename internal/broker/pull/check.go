@@ -76,13 +76,13 @@ func (p *Puller) filter(r *Request, g *group.Config, first bool) (*filter.Expres
 	case sub.Version < r.SubVersion:
 		return nil, fmt.Errorf("%w: %s, topic %s: %d is older than %d", ErrSubscriptionOlder, r.Group, r.Topic, sub.Version, r.SubVersion)
 	}
-	return p.compile(sub.Kind, sub.Expression)
+	return p.Compile(sub.Kind, sub.Expression)
 }
 
 // requested compiles the filter that came with the request, and makes it known as a
 // subscription of its group, which may have no member at this broker.
 func (p *Puller) requested(r *Request, first bool) (*filter.Expression, error) {
-	e, err := p.compile(r.Kind, r.Expression)
+	e, err := p.Compile(r.Kind, r.Expression)
 	if err == nil && first {
 		p.o.Clients.Passing(r.Group, clients.Subscription{Topic: r.Topic, Expression: r.Expression, Kind: r.Kind,
 			Tags: e.Tags(), Codes: e.CodeSet(), Version: r.SubVersion})
@@ -90,7 +90,8 @@ func (p *Puller) requested(r *Request, first bool) (*filter.Expression, error) {
 	return e, err
 }
 
-func (p *Puller) compile(kind, text string) (*filter.Expression, error) {
+// Compile reads a subscription's expression, or says why it can't be served.
+func (p *Puller) Compile(kind, text string) (*filter.Expression, error) {
 	if kind != "" && kind != filter.KindTag && !p.o.Broker.Get().EnablePropertyFilter {
 		return nil, fmt.Errorf("%w: %s (enablePropertyFilter is off)", ErrFilterOff, kind)
 	}
@@ -102,10 +103,4 @@ func (p *Puller) compile(kind, text string) (*filter.Expression, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFilterIllegal, err)
 	}
 	return e, nil
-}
-
-// CheckFilter says whether a subscription that a client is about to make can be served.
-func (p *Puller) CheckFilter(kind, text string) error {
-	_, err := p.compile(kind, text)
-	return err
 }

@@ -12,7 +12,7 @@ func (s *Server) checkClientConfig(r *transport.Request) {
 	}
 	var err error
 	if d := b.SubscriptionData; d != nil {
-		err = s.b.Pull.CheckFilter(d.ExpressionType, d.SubString)
+		_, err = s.b.Pull.Compile(d.ExpressionType, d.SubString)
 	}
 	s.done(r.Responder(), err)
 }

@@ -3,7 +3,6 @@ package brokerrpc
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -425,8 +424,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("messages %s", got)
 	}
 	// The process dies: what was written is there, and nothing is delivered twice.
-	dead := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
-	n2 := startNode(t, dead)
+	n2 := startNode(t, crash(fs))
 	n2.Clock.Advance(10 * time.Second)
 	if got := bodies(n2); got != "[a b later]" {
 		t.Errorf("messages after a crash %s", got)

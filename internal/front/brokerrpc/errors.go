@@ -5,12 +5,14 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
@@ -51,6 +53,22 @@ var codes = []struct {
 	{err: pull.ErrBusy, code: remoting.ResSystemBusy},
 	{err: pull.ErrNoOffset, code: remoting.ResQueryNotFound},
 	{err: offset.ErrResetPending, code: remoting.ResSuccess, remark: "Offset has been previously reset"},
+
+	{err: pop.ErrTooMany, code: remoting.ResInvalidParameter},
+	{err: pop.ErrTopicNotFound, code: remoting.ResTopicNotExist},
+	{err: pop.ErrTopicUnreadable, code: remoting.ResNoPermission},
+	{err: pop.ErrQueueIllegal, code: remoting.ResInvalidParameter},
+	{err: pop.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
+	{err: pop.ErrGroupDisabled, code: remoting.ResNoPermission},
+	{err: pop.ErrStale, code: remoting.ResNoMessage},
+	{err: pop.ErrExpired, code: remoting.ResNoMessage},
+	{err: pop.ErrIllegal, code: remoting.ResNoMessage},
+	{err: pop.ErrGone, code: remoting.ResPollingTimeout},
+	{err: receipt.ErrIllegal, code: remoting.ResMessageIllegal},
+	{err: errReceiptTopic, code: remoting.ResTopicNotExist},
+	{err: errReceiptQueue, code: remoting.ResMessageIllegal},
+	{err: errReceiptOffset, code: remoting.ResNoMessage},
+	{err: errReceiptLite, code: remoting.ResInvalidParameter},
 
 	{err: topic.ErrNotFound, code: remoting.ResTopicNotExist},
 	{err: topic.ErrIllegalName, code: remoting.ResInvalidParameter},

@@ -3,6 +3,7 @@ package brokerrpc
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -166,4 +167,9 @@ func until(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// crash is the file system as a killed process leaves it: everything that was written.
+func crash(fs *vfs.MemFS) *vfs.MemFS {
+	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
 }

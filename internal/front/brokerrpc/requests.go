@@ -23,6 +23,13 @@ var requests = []request{
 	{code: remoting.ReqPullMessage, serve: (*Server).pullMessage, waits: true},
 	{code: remoting.ReqLitePullMessage, serve: (*Server).litePullMessage, waits: true},
 
+	{code: remoting.ReqPopMessage, serve: (*Server).popMessage, waits: true},
+	{code: remoting.ReqAckMessage, serve: (*Server).ackMessage},
+	{code: remoting.ReqBatchAckMessage, serve: (*Server).batchAckMessage},
+	{code: remoting.ReqChangeMessageInvisibleTime, serve: (*Server).changeMessageInvisibleTime},
+	{code: remoting.ReqNotification, serve: (*Server).notification, waits: true},
+	{code: remoting.ReqPollingInfo, serve: (*Server).pollingInfo, waits: true},
+
 	{code: remoting.ReqQueryConsumerOffset, serve: (*Server).queryConsumerOffset},
 	{code: remoting.ReqUpdateConsumerOffset, serve: (*Server).updateConsumerOffset},
 	{code: remoting.ReqSearchOffsetByTimestamp, serve: (*Server).searchOffsetByTimestamp},

@@ -1,0 +1,16 @@
+package brokerrpc
+
+import (
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+func (s *Server) pollingInfo(r *transport.Request) {
+	var h remoting.PollingInfoRequest
+	if !s.read(r, &h) {
+		return
+	}
+	n := s.b.LongPoll.WaitingFor(longpoll.Key{Topic: h.Topic, QueueID: max(h.QueueID, longpoll.AllQueues), Group: h.ConsumerGroup})
+	r.Responder().Reply(remoting.ResSuccess, "", &remoting.PollingInfoResponse{PollingNum: int32(n)}, nil)
+}
