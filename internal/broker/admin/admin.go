@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
@@ -40,15 +41,16 @@ type Pop interface {
 
 // Options is what the use cases need. All but Pop, Progress and Log are required.
 type Options struct {
-	Config  *config.Live[config.Broker]
-	State   *state.DB
-	Store   Store
-	Topics  *topic.Table
-	Groups  *group.Table
-	Offsets *offset.Table
-	Clients *clients.Registry
-	Locks   *qlock.Table
-	Pop     Pop // nil = this broker has none
+	Config    *config.Live[config.Broker]
+	State     *state.DB
+	Store     Store
+	CommitLog CommitLog
+	Topics    *topic.Table
+	Groups    *group.Table
+	Offsets   *offset.Table
+	Clients   *clients.Registry
+	Locks     *qlock.Table
+	Pop       Pop // nil = this broker has none
 	// Progress tells how far POP has come: the lowest offset that is not done.
 	Progress func(group, topic string, queue int32) (int64, bool)
 	Log      *slog.Logger
@@ -56,8 +58,13 @@ type Options struct {
 
 // Admin is the use cases of one broker.
 type Admin struct {
-	o     Options
-	modes struct {
+	// Put, PutBytes and Got count messages stored, their bytes, and messages handed out;
+	// broker feeds them from events.
+	Put, PutBytes, Got Meter
+
+	o      Options
+	booted time.Time
+	modes  struct {
 		sync.RWMutex
 		of map[modeKey]Mode
 	}
@@ -71,7 +78,7 @@ func Open(o Options) (*Admin, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, string, int32) (int64, bool) { return 0, false }
 	}
-	a := &Admin{o: o}
+	a := &Admin{o: o, booted: time.Now()}
 	a.modes.of = make(map[modeKey]Mode)
 	if err := a.loadModes(); err != nil {
 		return nil, fmt.Errorf("read request modes: %w", err)
