@@ -21,7 +21,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/exports"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/offset"
@@ -95,7 +97,9 @@ type Broker struct {
 	Pull        *pull.Puller
 	Pop         *pop.Popper
 	Timer       *timer.Timer
+	Admin       *admin.Admin
 
+	exports  *exports.Exports
 	announce func(topics []string, done func())
 	log      *slog.Logger
 	// engine is Store for domains that are made before the store is open.
@@ -122,6 +126,8 @@ func (b *Broker) Loops() []Loop {
 	for _, l := range b.Store.Loops() {
 		loops = append(loops, Loop{"store " + l.Name, l.Run})
 	}
+	// Stopped after those whose last changes it writes.
+	loops = append(loops, Loop{"exports", b.exports.Run})
 	for _, l := range b.Pop.Loops() {
 		loops = append(loops, Loop{l.Name, l.Run})
 	}

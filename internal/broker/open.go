@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
@@ -85,11 +86,13 @@ func (b *Broker) openTables(o *Options) (err error) {
 	if err != nil {
 		return err
 	}
-	b.Groups, err = group.Open(group.Options{State: b.State, Config: o.Broker, Log: o.Log})
+	b.Groups, err = group.Open(group.Options{State: b.State, Config: o.Broker, Log: o.Log,
+		Events: group.Events{Changed: func([]string) { b.export(groupsFile) }}})
 	if err != nil {
 		return err
 	}
 	b.Offsets, err = offset.Open(offset.Options{State: b.State, Log: o.Log,
+		Events:     offset.Events{Changed: func() { b.export(offsetsFile) }},
 		FlushEvery: time.Duration(o.Broker.Get().FlushConsumerOffsetInterval) * time.Millisecond})
 	return err
 }
@@ -103,15 +106,25 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		Announce: o.Announce, Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: o.Events.Publish})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
-		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: o.Events.Pull})
+		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: b.pullEvents(o)})
+	b.Timer, err = timer.Open(timer.Options{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
+		Events: b.timerEvents(o), Log: o.Log})
+	if err != nil {
+		return err
+	}
+	// Before POP is opened: what another server has consumed ends what POP knew.
+	if err := b.openExports(o); err != nil {
+		return err
+	}
 	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll,
 		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Subscriptions: b.Clients.Subscriptions, Present: b.Clients.Present,
 		InMemory: b.recent, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: o.Events.Pop, Log: o.Log})
 	if err != nil {
 		return err
 	}
-	b.Timer, err = timer.Open(timer.Options{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
-		Events: o.Events.Timer, Log: o.Log})
+	b.Admin, err = admin.Open(admin.Options{Config: o.Broker, State: b.State, Store: b.engine, CommitLog: b.engine, Topics: b.Topics,
+		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Pop: b.Pop,
+		ModesChanged: func() { b.export(modesFile) }, Log: o.Log})
 	return err
 }
 
@@ -123,7 +136,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: o.Tune.Retention, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Log: o.Log, Events: o.Events.Storage,
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Log: o.Log, Events: b.storageEvents(o),
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync
@@ -146,6 +159,9 @@ func (b *Broker) reconcile() error {
 		b.log.Warn("consumer offsets were outside their queues", "moved", moved)
 	}
 	b.Timer.Clamp()
+	if err := b.Admin.Sweep(b.Store.Topics()); err != nil {
+		return err
+	}
 	dropped, err := b.Pop.DropBeyond()
 	if dropped.Windows > 0 {
 		b.log.Warn("POP progress was beyond the end of its queues", "queues", dropped.Windows, "messages", dropped.Messages)
@@ -210,6 +226,7 @@ func (b *Broker) groupLimits(name string) (publish.GroupLimits, error) {
 
 // topicsChanged tells the name servers, and ends the waiting for what is gone.
 func (b *Broker) topicsChanged(o *Options, changed []string) {
+	b.export(topicsFile)
 	if o.TopicsChanged != nil {
 		o.TopicsChanged(changed)
 	}

@@ -39,7 +39,7 @@ type Pop interface {
 	DropGroup(group string, b *state.Batch)
 }
 
-// Options is what the use cases need. All but Pop, Progress and Log are required.
+// Options is what the use cases need. All but Pop, ModesChanged and Log are required.
 type Options struct {
 	Config    *config.Live[config.Broker]
 	State     *state.DB
@@ -51,9 +51,9 @@ type Options struct {
 	Clients   *clients.Registry
 	Locks     *qlock.Table
 	Pop       Pop // nil = this broker has none
-	// Progress tells how far POP has come: the lowest offset that is not done.
-	Progress func(group, topic string, queue int32) (int64, bool)
-	Log      *slog.Logger
+	// ModesChanged is called when request modes have changed, and must not block.
+	ModesChanged func()
+	Log          *slog.Logger
 }
 
 // Admin is the use cases of one broker.
@@ -74,9 +74,6 @@ type Admin struct {
 func Open(o Options) (*Admin, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, string, int32) (int64, bool) { return 0, false }
 	}
 	a := &Admin{o: o, booted: time.Now()}
 	a.modes.of = make(map[modeKey]Mode)

@@ -64,18 +64,15 @@ func (a *Admin) SetMode(topicName, groupName string, m Mode) error {
 		return fmt.Errorf("%w: %s", group.ErrNotFound, groupName)
 	}
 	k := modeKey{topicName, groupName}
-	v := binary.BigEndian.AppendUint32([]byte{0}, uint32(m.ShareQueues))
-	if m.Pop {
-		v[0] = 1
-	}
 	b := a.o.State.NewBatch()
-	b.Put(state.PopModes, storeKey(k), v)
+	b.Put(state.PopModes, storeKey(k), encodeMode(m))
 	if err := a.o.State.Commit(b); err != nil {
 		return fmt.Errorf("store request mode: %w", err)
 	}
 	a.modes.Lock()
 	a.modes.of[k] = m
 	a.modes.Unlock()
+	a.modesChanged()
 	return nil
 }
 
@@ -87,7 +84,14 @@ func (a *Admin) dropModes(b *state.Batch, match func(modeKey) bool) {
 		if match(k) {
 			b.Delete(state.PopModes, storeKey(k))
 			delete(a.modes.of, k)
+			defer a.modesChanged()
 		}
+	}
+}
+
+func (a *Admin) modesChanged() {
+	if a.o.ModesChanged != nil {
+		a.o.ModesChanged()
 	}
 }
 
@@ -116,4 +120,34 @@ func (a *Admin) Modes() remoting.MessageRequestModes {
 func (a *Admin) ExportModes() ([]byte, error) {
 	modes := a.Modes()
 	return append(remoting.Marshal(&modes), '\n'), nil
+}
+
+// ImportModes replaces all modes by those of a messageRequestMode.json.
+func ImportModes(db *state.DB, text []byte) error {
+	var in remoting.MessageRequestModes
+	if err := remoting.Unmarshal(text, &in); err != nil {
+		return fmt.Errorf("read request modes: %w", err)
+	}
+	if in.Modes == nil {
+		return fmt.Errorf("read request modes: there is no messageRequestModeMap")
+	}
+	b := db.NewBatch()
+	b.DeletePrefix(state.PopModes, nil)
+	for topic, groups := range in.Modes {
+		for group, m := range groups {
+			b.Put(state.PopModes, storeKey(modeKey{topic, group}), encodeMode(Mode{m.Mode == remoting.ModePop, m.PopShareQueueNum}))
+		}
+	}
+	if err := db.Commit(b); err != nil {
+		return fmt.Errorf("store request modes: %w", err)
+	}
+	return nil
+}
+
+func encodeMode(m Mode) []byte {
+	v := binary.BigEndian.AppendUint32([]byte{0}, uint32(m.ShareQueues))
+	if m.Pop {
+		v[0] = 1
+	}
+	return v
 }

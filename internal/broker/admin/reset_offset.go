@@ -67,7 +67,7 @@ func (a *Admin) target(r *Reset, q int32) (int64, error) {
 		return high, nil
 	}
 	off := min(max(a.o.Store.OffsetByTime(r.Topic, q, r.Timestamp, false), low), high)
-	if now, ok := a.consumed(r.Group, r.Topic, q); ok && !r.Force && off >= now {
+	if now, ok := a.o.Offsets.Query(r.Group, r.Topic, q); ok && !r.Force && off >= now {
 		return now, nil
 	}
 	return off, nil

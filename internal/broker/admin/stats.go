@@ -64,7 +64,7 @@ func (a *Admin) ConsumeStats(group string, topics []string) []Progress {
 
 func (a *Admin) progress(group, name string, q int32) Progress {
 	p := Progress{Topic: name, QueueID: q, End: max(0, a.o.Store.MaxOffset(name, q))}
-	if off, ok := a.consumed(group, name, q); ok {
+	if off, ok := a.o.Offsets.Query(group, name, q); ok {
 		p.Consumed = off
 	}
 	p.Pulled = p.Consumed
@@ -75,20 +75,6 @@ func (a *Admin) progress(group, name string, q int32) Progress {
 		p.LastStore = max(0, a.o.Store.StoreTimeAt(name, q, p.Consumed-1))
 	}
 	return p
-}
-
-// consumed is the next message of a queue that a group has not done, whichever way it
-// consumes.
-func (a *Admin) consumed(group, name string, q int32) (int64, bool) {
-	popped, byPop := a.o.Progress(group, name, q)
-	pulled, byPull := a.o.Offsets.Query(group, name, q)
-	switch {
-	case byPop && byPull:
-		return max(popped, pulled), true
-	case byPop:
-		return popped, true
-	}
-	return pulled, byPull
 }
 
 // topicsOf are the topics in which a group has come anywhere or which it subscribes to.

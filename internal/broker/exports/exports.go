@@ -177,6 +177,9 @@ func (e *Exports) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			for _, f := range e.files {
+				e.Changed(f.Name)
+			}
 			return errors.Join(ctx.Err(), e.Flush())
 		case <-e.wake:
 		}

@@ -1,0 +1,98 @@
+package broker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/admin"
+	"github.com/bolidemq/bolide/internal/broker/exports"
+	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/broker/timer"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+// Apache's files below the store's root folder, and the folder they are in.
+const (
+	exportsDir  = "config"
+	topicsFile  = "topics.json"
+	groupsFile  = "subscriptionGroup.json"
+	offsetsFile = "consumerOffset.json"
+	delaysFile  = "delayOffset.json"
+	modesFile   = "messageRequestMode.json"
+)
+
+// openExports takes over what another server has written, and makes ready to write.
+func (b *Broker) openExports(o *Options) (err error) {
+	b.exports, err = exports.Open(exports.Options{FS: o.FS, Dir: o.FS.PathJoin(o.Dir, exportsDir), State: b.State, Log: o.Log},
+		exports.File{Name: topicsFile, Export: b.Topics.Export, Import: b.Topics.Import},
+		exports.File{Name: groupsFile, Export: b.Groups.Export, Import: b.Groups.Import},
+		exports.File{Name: offsetsFile, Export: func() ([]byte, error) { return b.Offsets.Export(nil) }, Import: b.importOffsets},
+		exports.File{Name: delaysFile, Export: b.Timer.Export, Import: b.Timer.Import},
+		exports.File{Name: modesFile, Export: func() ([]byte, error) { return b.Admin.ExportModes() }, Import: func(text []byte) error { return admin.ImportModes(b.State, text) }},
+	)
+	return err
+}
+
+// importOffsets replaces the consumer offsets. POP's progress was of the time before
+// another server moved them, so it ends; POP begins again from the offsets.
+func (b *Broker) importOffsets(text []byte) error {
+	if err := b.Offsets.Import(text); err != nil {
+		return err
+	}
+	batch := b.State.NewBatch()
+	for _, s := range []state.Space{state.PopWindows, state.PopRecords, state.PopAside} {
+		batch.DeletePrefix(s, nil)
+	}
+	if err := b.State.Commit(batch); err != nil {
+		return fmt.Errorf("end POP's progress: %w", err)
+	}
+	return nil
+}
+
+// export notes that a table has changed; before the exports are open it is written anyway.
+func (b *Broker) export(file string) {
+	if b.exports != nil {
+		b.exports.Changed(file)
+	}
+}
+
+// timerEvents are the caller's, and the export's.
+func (b *Broker) timerEvents(o *Options) timer.Events {
+	events := o.Events.Timer
+	delivered := events.Delivered
+	events.Delivered = func(level int32, late time.Duration) {
+		b.export(delaysFile)
+		if delivered != nil {
+			delivered(level, late)
+		}
+	}
+	return events
+}
+
+// storageEvents are the caller's, and the counts that tools ask for.
+func (b *Broker) storageEvents(o *Options) storage.Events {
+	events := o.Events.Storage
+	written := events.Written
+	events.Written = func(records, bytes int, took time.Duration) {
+		b.Admin.Put.Add(int64(records))
+		b.Admin.PutBytes.Add(int64(bytes))
+		if written != nil {
+			written(records, bytes, took)
+		}
+	}
+	return events
+}
+
+// pullEvents are the caller's, and the counts that tools ask for.
+func (b *Broker) pullEvents(o *Options) pull.Events {
+	events := o.Events.Pull
+	pulled := events.Pulled
+	events.Pulled = func(group, topic string, messages, bytes int) {
+		b.Admin.Got.Add(int64(messages))
+		if pulled != nil {
+			pulled(group, topic, messages, bytes)
+		}
+	}
+	return events
+}
