@@ -51,6 +51,9 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := clearReadyFile(o.ReadyFile); err != nil {
+		return nil, err
+	}
 	if n.data, err = openData(o.Data); err != nil {
 		return nil, err
 	}

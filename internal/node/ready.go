@@ -2,9 +2,11 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 )
 
 // Ready is where a node serves: the content of the ready file.
@@ -42,6 +44,27 @@ func dialable(a netip.AddrPort) netip.AddrPort {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), a.Port())
 	}
 	return a
+}
+
+// clearReadyFile takes away what an earlier process left, and finds out before anything is
+// opened whether the file can be written.
+func clearReadyFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err == nil {
+		if err = os.Remove(path); errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("ready file %s can't be written: %w", path, cause(err))
+	}
+	return nil
 }
 
 func (r Ready) write(path string) error {
