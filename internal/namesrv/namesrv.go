@@ -58,17 +58,21 @@ const selfPrefix = "self:"
 // Self is the address of a broker in this process that listens on port.
 func Self(port uint16) Address { return Address(selfPrefix + strconv.Itoa(int(port))) }
 
-// At is the address for somebody who reached this process at local.
-func (a Address) At(local netip.Addr) string {
+// At is the address for somebody who reached this process at local: with the broker's own
+// port, or with that of local if it has one.
+func (a Address) At(local netip.AddrPort) string {
 	port, self := cutSelf(a)
 	if !self {
 		return string(a)
 	}
-	local = local.Unmap().WithZone("")
-	if !local.IsValid() || local.IsUnspecified() {
-		local = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if local.Port() != 0 {
+		port = local.Port()
 	}
-	return netip.AddrPortFrom(local, port).String()
+	addr := local.Addr().Unmap().WithZone("")
+	if !addr.IsValid() || addr.IsUnspecified() {
+		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.AddrPortFrom(addr, port).String()
 }
 
 func cutSelf(a Address) (port uint16, ok bool) {

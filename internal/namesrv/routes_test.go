@@ -199,18 +199,19 @@ func TestAddressOfAsker(t *testing.T) {
 		local string
 		want  string
 	}{
-		{"10.0.0.1:10911", "192.168.1.5", "10.0.0.1:10911"},
-		{Self(10911), "192.168.1.5", "192.168.1.5:10911"},
-		{Self(10911), "::ffff:192.168.1.5", "192.168.1.5:10911"},
-		{Self(10911), "fe80::1%eth0", "[fe80::1]:10911"},
-		{Self(10911), "0.0.0.0", "127.0.0.1:10911"},
-		{"self:nonsense", "192.168.1.5", "self:nonsense"},
+		{"10.0.0.1:10911", "192.168.1.5:0", "10.0.0.1:10911"},
+		{Self(10911), "192.168.1.5:0", "192.168.1.5:10911"},
+		{Self(10911), "[::ffff:192.168.1.5]:0", "192.168.1.5:10911"},
+		{Self(10911), "[fe80::1%eth0]:0", "[fe80::1]:10911"},
+		{Self(10911), "0.0.0.0:0", "127.0.0.1:10911"},
+		{Self(10911), "192.168.1.5:8080", "192.168.1.5:8080"},
+		{"self:nonsense", "192.168.1.5:0", "self:nonsense"},
 	} {
-		if got := c.a.At(netip.MustParseAddr(c.local)); got != c.want {
+		if got := c.a.At(netip.MustParseAddrPort(c.local)); got != c.want {
 			t.Errorf("%s at %s: %s, want %s", c.a, c.local, got, c.want)
 		}
 	}
-	if got := Self(1).At(netip.Addr{}); got != "127.0.0.1:1" {
+	if got := Self(1).At(netip.AddrPort{}); got != "127.0.0.1:1" {
 		t.Error(got)
 	}
 }

@@ -156,6 +156,17 @@ func systemCause(err error) error {
 	return err
 }
 
+// proxyPort reports whether port is the proxy's and nobody else's: whoever comes there may
+// be able to reach nothing else, and is told to stay.
+func (n *Node) proxyPort(port uint16) bool {
+	for _, l := range n.listeners {
+		if l.addr().Port() == port {
+			return !l.has(listenerNamesrv) && !l.has(listenerBroker) && !l.has(listenerVIP)
+		}
+	}
+	return false
+}
+
 // beyondLoopback reports whether some listener can be reached from other machines.
 func beyondLoopback(all []*listener) bool {
 	for _, l := range all {

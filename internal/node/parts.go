@@ -80,7 +80,7 @@ func (n *Node) openNamesrv(s settings) error {
 		Config: s.namesrv, KV: kv, Log: n.log,
 		Expired: func(conn any) { conn.(*transport.Conn).Close() },
 	})
-	n.parts.namesrvFront = namesrvrpc.New(namesrvrpc.Options{Table: n.parts.namesrv, Log: n.log})
+	n.parts.namesrvFront = namesrvrpc.New(namesrvrpc.Options{Table: n.parts.namesrv, Stay: n.proxyPort, Log: n.log})
 	n.parts.add("name server", n.parts.namesrv.Run)
 	return nil
 }

@@ -9,7 +9,7 @@ func (s *Server) getBrokerClusterInfo(r *transport.Request) (a answer, err error
 	brokers, clusters := s.table.Cluster()
 	info := remoting.ClusterInfo{BrokerAddrTable: make(map[string]remoting.BrokerData, len(brokers)), ClusterAddrTable: clusters}
 	for i := range brokers {
-		info.BrokerAddrTable[brokers[i].Name] = brokerData(&brokers[i], local(r))
+		info.BrokerAddrTable[brokers[i].Name] = brokerData(&brokers[i], s.local(r))
 	}
 	if r.Ext.Is("acceptStandardJsonOnly", "true") {
 		a.body = remoting.MarshalStandard(&info)

@@ -13,7 +13,7 @@ func (s *Server) getBrokerMemberGroup(r *transport.Request) (a answer, err error
 	}
 	out := remoting.BrokerMemberGroupBody{BrokerMemberGroup: remoting.BrokerMemberGroup{BrokerName: h.BrokerName, Cluster: h.ClusterName}}
 	if b, ok := s.table.Members(h.BrokerName); ok {
-		out.BrokerMemberGroup.BrokerAddrs = addresses(&b, local(r))
+		out.BrokerMemberGroup.BrokerAddrs = addresses(&b, s.local(r))
 	}
 	a.body = remoting.Marshal(&out)
 	return a, nil

@@ -1,6 +1,7 @@
 package namesrvrpc
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/bolidemq/bolide/internal/namesrv"
@@ -27,15 +28,15 @@ func (s *Server) getRouteInfoByTopic(r *transport.Request) (a answer, err error)
 		zone, _ := r.Ext.Get(zoneName)
 		route = route.InZone(zone)
 	}
-	data := routeData(&route, r)
+	data := routeData(&route, s.local(r))
 	a.body = remoting.MarshalRoute(&data, r.Version, h.AcceptStandardJsonOnly)
 	return a, nil
 }
 
-func routeData(route *namesrv.Route, r *transport.Request) remoting.TopicRouteData {
+func routeData(route *namesrv.Route, at netip.AddrPort) remoting.TopicRouteData {
 	data := remoting.TopicRouteData{OrderTopicConf: route.OrderConf}
 	for i := range route.Brokers {
-		data.BrokerDatas = append(data.BrokerDatas, brokerData(&route.Brokers[i], local(r)))
+		data.BrokerDatas = append(data.BrokerDatas, brokerData(&route.Brokers[i], at))
 	}
 	for _, q := range route.Queues {
 		data.QueueDatas = append(data.QueueDatas, remoting.QueueData{BrokerName: q.Broker, Perm: q.Perm,

@@ -11,7 +11,7 @@ func (s *Server) getSystemTopicListFromNS(r *transport.Request) (a answer, err e
 	topics, broker := s.table.SystemTopics()
 	list := remoting.TopicList{TopicList: topics}
 	if broker != "" {
-		list.BrokerAddr = broker.At(local(r))
+		list.BrokerAddr = broker.At(s.local(r))
 	}
 	a.body = remoting.Marshal(&list)
 	return a, nil

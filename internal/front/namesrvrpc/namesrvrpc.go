@@ -22,19 +22,26 @@ import (
 // Options is what the front needs. Table is required.
 type Options struct {
 	Table *namesrv.Table
-	Log   *slog.Logger
+	// Stay reports whether a client that came to this port of ours is told to stay on it:
+	// the proxy's ports may be all that is open to it. nil: no port is such.
+	Stay func(port uint16) bool
+	Log  *slog.Logger
 }
 
 // Server answers a name server's requests.
 type Server struct {
 	table *namesrv.Table
 	log   *slog.Logger
+	stay  func(port uint16) bool
 	serve map[int32]request
 }
 
 // New returns a server; it starts nothing.
 func New(o Options) *Server {
-	s := &Server{table: o.Table, log: o.Log, serve: make(map[int32]request, len(requests))}
+	s := &Server{table: o.Table, log: o.Log, stay: o.Stay, serve: make(map[int32]request, len(requests))}
+	if s.stay == nil {
+		s.stay = func(uint16) bool { return false }
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -85,10 +92,17 @@ type answer struct {
 
 func fromHere(a netip.AddrPort) bool { return a.Addr().Unmap().IsLoopback() }
 
-func local(r *transport.Request) netip.Addr { return r.Conn.LocalAddr().Addr() }
+// local is where the asker reached us; without a port where a broker's own is right.
+func (s *Server) local(r *transport.Request) netip.AddrPort {
+	at := r.Conn.LocalAddr()
+	if !s.stay(at.Port()) {
+		at = netip.AddrPortFrom(at.Addr(), 0)
+	}
+	return at
+}
 
 // addresses is a broker's addresses as the asker is shown them.
-func addresses(b *namesrv.Broker, at netip.Addr) map[int64]string {
+func addresses(b *namesrv.Broker, at netip.AddrPort) map[int64]string {
 	out := make(map[int64]string, len(b.Addresses))
 	for id, a := range b.Addresses {
 		out[id] = a.At(at)
@@ -96,7 +110,7 @@ func addresses(b *namesrv.Broker, at netip.Addr) map[int64]string {
 	return out
 }
 
-func brokerData(b *namesrv.Broker, at netip.Addr) remoting.BrokerData {
+func brokerData(b *namesrv.Broker, at netip.AddrPort) remoting.BrokerData {
 	return remoting.BrokerData{BrokerAddrs: addresses(b, at), BrokerName: b.Name, Cluster: b.Cluster,
 		EnableActingMaster: b.ActingMaster, ZoneName: b.Zone}
 }
