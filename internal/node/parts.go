@@ -117,7 +117,7 @@ func (n *Node) openProxy(s settings) {
 	}
 	n.parts.grpcFront = grpcv2.New(grpcv2.Options{
 		Proxy: proxy.New(proxy.Options{Backend: local.New(local.Options{
-			Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: noPop{}, Release: b.LongPoll.Release, Clients: b.Clients,
+			Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: b.Pop, Release: b.LongPoll.Release, Clients: b.Clients,
 		})}),
 		Clock: n.o.Clock, MaxMessageSize: int(s.proxy.Get().MaxMessageSize),
 		Advertise: advertise, Log: n.log,
