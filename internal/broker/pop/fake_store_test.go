@@ -18,12 +18,16 @@ type memStore struct {
 	onDispatch    func(storage.Dispatched)
 	failTopics    map[string]error
 	dispatchFirst bool
+	hold          bool // dispatch waits for dispatchHeld
+	held          []storage.Dispatched
+	recent        []storage.Dispatched // the last few that were dispatched
 	reads         int
 }
 
 type memQueue struct {
-	min  int64
-	recs [][]byte // from offset 0
+	min     int64
+	recs    [][]byte // from offset 0
+	visible int64    // dispatched
 }
 
 func newMemStore(now func() int64) *memStore {
@@ -59,14 +63,47 @@ func (s *memStore) Append(m *message.Message, done func(storage.Placed, error)) 
 		TagsCode: message.TagsCode(m.Tag()), StoreTimestamp: p.StoreTimestamp, Size: p.Size,
 		Source: m.Properties.Value(message.PropertySource),
 	}
-	dispatch, first := s.onDispatch, s.dispatchFirst
+	first, hold := s.dispatchFirst, s.hold
+	if hold {
+		s.held = append(s.held, d)
+	}
 	s.mu.Unlock()
-	if first && dispatch != nil {
-		dispatch(d)
+	if hold {
+		done(p, nil)
+		return
+	}
+	if first {
+		s.dispatch(d)
 	}
 	done(p, nil)
-	if !first && dispatch != nil {
-		dispatch(d)
+	if !first {
+		s.dispatch(d)
+	}
+}
+
+// dispatch makes a record visible and tells of it.
+func (s *memStore) dispatch(d storage.Dispatched) {
+	s.mu.Lock()
+	q := s.queues[storage.QueueName{Topic: d.Topic, QueueID: d.QueueID}]
+	q.visible = max(q.visible, d.QueueOffset+1)
+	s.recent = append(s.recent, d)
+	if len(s.recent) > 20 {
+		s.recent = s.recent[1:]
+	}
+	tell := s.onDispatch
+	s.mu.Unlock()
+	if tell != nil {
+		tell(d)
+	}
+}
+
+func (s *memStore) dispatchHeld() {
+	s.mu.Lock()
+	held := s.held
+	s.held = nil
+	s.mu.Unlock()
+	for _, d := range held {
+		s.dispatch(d)
 	}
 }
 
@@ -97,7 +134,7 @@ func (s *memStore) Read(r storage.ReadRequest) (res storage.ReadResult) {
 		res.Status = storage.NoMatchedQueue
 		return res
 	}
-	res.Min, res.Max = q.min, int64(len(q.recs))
+	res.Min, res.Max = q.min, q.visible
 	switch {
 	case res.Max == 0:
 		res.Status = storage.NoMessageInQueue
@@ -114,15 +151,21 @@ func (s *memStore) Read(r storage.ReadRequest) (res storage.ReadResult) {
 			if _, err := message.DecodeStored(rec, &m); err != nil {
 				panic(err)
 			}
+			res.Next = off + 1
+			if !r.Filter.MatchTagsCode(message.TagsCode(m.Tag())) {
+				continue
+			}
 			res.Bytes += len(rec)
 			res.Records = append(res.Records, storage.Record{
 				QueueOffset: off, PhysicalOffset: m.PhysicalOffset, TagsCode: message.TagsCode(m.Tag()), Bytes: rec,
 			})
-			res.Next = off + 1
 			if r.MaxBytes > 0 && res.Bytes >= r.MaxBytes {
 				break
 			}
 		}
+	}
+	if res.Status == storage.Found && len(res.Records) == 0 {
+		res.Status = storage.NoMatchedMessage
 	}
 	return res
 }
@@ -140,7 +183,7 @@ func (s *memStore) MaxOffset(topic string, queue int32) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.queues[storage.QueueName{Topic: topic, QueueID: queue}]; q != nil {
-		return int64(len(q.recs))
+		return q.visible
 	}
 	return 0
 }
@@ -151,6 +194,7 @@ func (s *memStore) cut(topic string, queue int32, to int) {
 	defer s.mu.Unlock()
 	q := s.queues[storage.QueueName{Topic: topic, QueueID: queue}]
 	q.recs = q.recs[:min(to, len(q.recs))]
+	q.visible = min(q.visible, int64(to))
 }
 
 // expire deletes the beginning of a queue, as retention does.

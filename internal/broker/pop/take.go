@@ -9,6 +9,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -205,6 +206,11 @@ func (t *taking) fromAside(selected []asideEntry) {
 
 // fromQueue reads on from the window's next offset.
 func (t *taking) fromQueue(room int) {
+	// Where nobody else wants what this request refuses, the store passes it unread.
+	var refuse *filter.Expression
+	if t.order == nil && !t.q.Filter.MatchesAll() && t.alone() {
+		refuse = t.q.Filter
+	}
 	for rounds := 0; len(t.records) < t.want && t.bytes < t.p.o.MaxBytes && !t.full; rounds++ {
 		if rounds == scanRounds {
 			t.a.more = true
@@ -212,7 +218,7 @@ func (t *taking) fromQueue(room int) {
 		}
 		res := t.p.o.Store.Read(storage.ReadRequest{
 			Topic: t.w.key.topic, QueueID: t.w.key.queue, Offset: t.next,
-			MaxMessages: t.readCount(), MaxBytes: t.p.o.MaxBytes,
+			MaxMessages: t.readCount(refuse), MaxBytes: t.p.o.MaxBytes, Filter: refuse,
 		})
 		switch res.Status {
 		case storage.Found:
@@ -245,8 +251,8 @@ func (t *taking) fromQueue(room int) {
 
 // readCount is how many records are worth reading at once: with a filter or an order most
 // may have to be passed.
-func (t *taking) readCount() int {
-	if t.order != nil || !t.q.Filter.MatchesAll() {
+func (t *taking) readCount(refuse *filter.Expression) int {
+	if t.order != nil || refuse == nil && !t.q.Filter.MatchesAll() {
 		return MaxMessages
 	}
 	return t.want - len(t.records)
@@ -346,13 +352,28 @@ func (t *taking) add(rec storage.Record, key uint64, attempts int32) {
 	}
 }
 
-// wantedByOthers reports whether a live subscription of the group takes what this
-// request's filter refuses.
-func (t *taking) wantedByOthers(code int64) bool {
+// alone reports whether every live member of the group has this request's filter.
+func (t *taking) alone() bool {
+	t.askOthers()
+	for _, s := range t.others {
+		if s.Expression != t.q.Filter.Text() {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *taking) askOthers() {
 	if !t.othersKnown {
 		t.othersKnown = true
 		t.others = t.p.o.Subscriptions(t.q.Group, t.q.Topic)
 	}
+}
+
+// wantedByOthers reports whether a live subscription of the group takes what this
+// request's filter refuses.
+func (t *taking) wantedByOthers(code int64) bool {
+	t.askOthers()
 	for _, s := range t.others {
 		if s.Kind != "" && s.Kind != "TAG" {
 			continue
