@@ -115,10 +115,12 @@ func (n *Node) openProxy(s settings) {
 	if n.announced.set {
 		advertise = n.announced.String()
 	}
+	p := proxy.New(proxy.Options{Backend: local.New(local.Options{
+		Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: b.Pop, Release: b.LongPoll.Release, Clients: b.Clients,
+	})})
+	n.parts.add("proxy clients", p.Run)
 	n.parts.grpcFront = grpcv2.New(grpcv2.Options{
-		Proxy: proxy.New(proxy.Options{Backend: local.New(local.Options{
-			Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: b.Pop, Release: b.LongPoll.Release, Clients: b.Clients,
-		})}),
+		Proxy: p,
 		Clock: n.o.Clock, MaxMessageSize: int(s.proxy.Get().MaxMessageSize),
 		Advertise: advertise, Log: n.log,
 	})
