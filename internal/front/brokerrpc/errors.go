@@ -3,6 +3,7 @@ package brokerrpc
 import (
 	"errors"
 
+	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/offset"
 	"github.com/bolidemq/bolide/internal/broker/pop"
@@ -78,6 +79,9 @@ var codes = []struct {
 	{err: group.ErrNotFound, code: remoting.ResSubscriptionGroupNotExist},
 	{err: group.ErrIllegalName, code: remoting.ResInvalidParameter},
 	{err: group.ErrIllegal, code: remoting.ResInvalidParameter},
+
+	{err: admin.ErrIllegal, code: remoting.ResSystemError},
+	{err: admin.ErrRetryTopic, code: remoting.ResNoPermission},
 
 	{err: config.ErrAttribute, code: remoting.ResSystemError},
 	{err: config.ErrUnknown, code: remoting.ResInvalidParameter},

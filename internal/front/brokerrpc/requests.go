@@ -63,6 +63,17 @@ var requests = []request{
 	{code: remoting.ReqGetAllConsumerOffset, serve: (*Server).getAllConsumerOffset},
 	{code: remoting.ReqGetAllDelayOffset, serve: (*Server).getAllDelayOffset},
 
+	{code: remoting.ReqDeleteTopicInBroker, serve: (*Server).deleteTopicInBroker},
+	{code: remoting.ReqDeleteSubscriptionGroup, serve: (*Server).deleteSubscriptionGroup},
+	{code: remoting.ReqGetTopicStatsInfo, serve: (*Server).getTopicStatsInfo},
+	{code: remoting.ReqGetConsumeStats, serve: (*Server).getConsumeStats},
+	{code: remoting.ReqQueryTopicConsumeByWho, serve: (*Server).queryTopicConsumeByWho},
+	{code: remoting.ReqInvokeBrokerToResetOffset, serve: (*Server).invokeBrokerToResetOffset},
+	{code: remoting.ReqQueryAssignment, serve: (*Server).queryAssignment},
+	{code: remoting.ReqSetMessageRequestMode, serve: (*Server).setMessageRequestMode},
+	{code: remoting.ReqGetAllMessageRequestMode, serve: (*Server).getAllMessageRequestMode},
+	{code: remoting.ReqGetBrokerRuntimeInfo, serve: (*Server).getBrokerRuntimeInfo},
+
 	{code: remoting.ReqGetBrokerConfig, serve: (*Server).getBrokerConfig},
 	{code: remoting.ReqUpdateBrokerConfig, serve: (*Server).updateBrokerConfig, local: true},
 }

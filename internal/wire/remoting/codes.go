@@ -285,7 +285,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqGetKVListByNamespace, Name: "GET_KVLIST_BY_NAMESPACE", To: ToNamesrv, State: Served, Header: func() Header { return new(GetKVListByNamespaceRequest) }},
 	{Code: ReqResetConsumerClientOffset, Name: "RESET_CONSUMER_CLIENT_OFFSET", To: ToClient, State: Client},
 	{Code: ReqGetConsumerStatusFromClient, Name: "GET_CONSUMER_STATUS_FROM_CLIENT", To: ToClient, State: Client},
-	{Code: ReqInvokeBrokerToResetOffset, Name: "INVOKE_BROKER_TO_RESET_OFFSET", To: ToBroker, State: Refused, Why: later, Header: func() Header { return new(InvokeBrokerToResetOffsetRequest) }},
+	{Code: ReqInvokeBrokerToResetOffset, Name: "INVOKE_BROKER_TO_RESET_OFFSET", To: ToBroker, State: Served, Header: func() Header { return new(InvokeBrokerToResetOffsetRequest) }},
 	{Code: ReqInvokeBrokerToGetConsumerStatus, Name: "INVOKE_BROKER_TO_GET_CONSUMER_STATUS", To: ToBroker, State: Refused, Why: later, Header: func() Header { return new(InvokeBrokerToGetConsumerStatusRequest) }},
 	{Code: ReqGetTopicsByCluster, Name: "GET_TOPICS_BY_CLUSTER", To: ToNamesrv, State: Served, Header: func() Header { return new(GetTopicsByClusterRequest) }},
 	{Code: ReqUpdateAndCreateSubscriptionGroupList, Name: "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST", To: ToBroker, State: Served},
