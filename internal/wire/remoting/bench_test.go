@@ -11,7 +11,19 @@ func sendFrame() []byte {
 	h := &SendMessageRequest{V2: true, ProducerGroup: "bench-producer", Topic: "BenchTopic", DefaultTopic: "TBW102",
 		DefaultTopicQueueNums: 4, QueueID: 3, BornTimestamp: 1764400000000,
 		Properties: "UNIQ_KEY\x01C0A8000100002A9F3B1C2D3E4F500001\x02WAIT\x01true\x02TAGS\x01tag\x02KEYS\x01key-17\x02", BrokerName: "broker-a"}
-	return AppendRequest(nil, ReqSendMessageV2, 12345, 0, h, []byte(strings.Repeat("x", 1024)))
+	// Clients write optional fields that are zero, too.
+	all := Pairs{}
+	var c Command
+	if err := c.Parse(AppendRequest(nil, ReqSendMessageV2, 12345, 0, h, nil)[LengthSize:]); err != nil {
+		panic(err)
+	}
+	c.Ext.Each(func(name, value []byte) {
+		if string(name) == "n" {
+			all = append(all, Pair{"j", "0"}, Pair{"k", "false"}, Pair{"m", "false"})
+		}
+		all = append(all, Pair{string(name), string(value)})
+	})
+	return AppendRequest(nil, ReqSendMessageV2, 12345, 0, &all, []byte(strings.Repeat("x", 1024)))
 }
 
 func BenchmarkParseSend(b *testing.B) {

@@ -117,15 +117,13 @@ type Pairs []Pair
 func (p *Pairs) Fields(v *Visitor) {
 	if v.writing {
 		for _, x := range *p {
-			v.put(x.Name)
-			v.out = appendEscaped(v.out, x.Value)
-			v.out = append(v.out, '"')
+			v.out = append(appendEscaped(v.put(x.Name), x.Value), '"')
 		}
 		return
 	}
 	*p = (*p)[:0]
 	for _, f := range v.fields {
-		*p = append(*p, Pair{v.names.String(f.name), string(f.value)})
+		*p = append(*p, Pair{v.names.String(0, f.name), string(f.value)})
 	}
 }
 

@@ -99,15 +99,15 @@ func TestResponseForm(t *testing.T) {
 
 func TestNamesAreKeptOnce(t *testing.T) {
 	var n Names
-	a, b := n.String([]byte("topic")), n.String([]byte("topic"))
+	a, b := n.String(0, []byte("topic")), n.String(0, []byte("topic"))
 	if a != "topic" || b != "topic" {
 		t.Fatal(a, b)
 	}
-	if got := testing.AllocsPerRun(100, func() { n.String([]byte("topic")) }); got != 0 {
+	if got := testing.AllocsPerRun(100, func() { n.String(0, []byte("topic")) }); got != 0 {
 		t.Errorf("%v allocations for a name seen before", got)
 	}
 	for i := range 10 * maxNames {
-		n.String([]byte{byte(i), byte(i >> 8), 'x'})
+		n.String(i, []byte{byte(i), byte(i >> 8), 'x'})
 	}
 	if len(n.seen) > maxNames {
 		t.Errorf("%d names kept", len(n.seen))

@@ -307,15 +307,24 @@ func (p *jsonReader) scalar() ([]byte, error) {
 }
 
 func (p *jsonReader) int32(name []byte) (int32, error) {
+	p.peek()
+	i, n := p.i, int32(0)
+	for ; i < len(p.b) && i < p.i+9 && p.b[i]-'0' <= 9; i++ {
+		n = n*10 + int32(p.b[i]-'0')
+	}
+	if i > p.i && i < len(p.b) && (p.b[i] == ',' || p.b[i] == '}') {
+		p.i = i
+		return n, nil
+	}
 	v, err := p.scalar()
 	if err != nil || v == nil {
 		return 0, err
 	}
-	n, ok := parseInt(v)
-	if !ok || n != int64(int32(n)) {
+	long, ok := parseInt(v)
+	if !ok || long != int64(int32(long)) {
 		return 0, fmt.Errorf("JSON header member %s is no 32-bit integer", name)
 	}
-	return int32(n), nil
+	return int32(long), nil
 }
 
 // skip passes one value of any kind.

@@ -83,15 +83,17 @@ func (v *Visitor) fail(name, want string, got []byte) {
 	}
 }
 
-// put writes the name and opens the value.
-func (v *Visitor) put(name string) {
+// put writes the name and opens the value; the caller sets v.out to what it appends.
+func (v *Visitor) put(name string) []byte {
+	out := v.out
 	if v.written > 0 {
-		v.out = append(v.out, ',')
+		out = append(out, ',', '"')
+	} else {
+		out = append(out, '"')
 	}
 	v.written++
-	v.out = append(v.out, '"')
-	v.out = append(v.out, name...)
-	v.out = append(v.out, '"', ':', '"')
+	out = append(out, name...)
+	return append(out, `":"`...)
 }
 
 // Name is a string that repeats on a connection: a topic, a group, a broker.
@@ -101,7 +103,7 @@ func (v *Visitor) Name(name string, p *string, need Need) {
 		return
 	}
 	if b, ok := v.find(name, need); ok {
-		*p = v.names.String(b)
+		*p = v.names.String(v.next, b)
 	} else {
 		*p = ""
 	}
@@ -137,8 +139,7 @@ func (v *Visitor) putString(name, s string, need Need) {
 	if s == "" && need == Optional {
 		return
 	}
-	v.put(name)
-	v.out = append(appendEscaped(v.out, s), '"')
+	v.out = append(appendEscaped(v.put(name), s), '"')
 }
 
 // Int32 is a 32-bit integer.
@@ -243,13 +244,11 @@ func (v *Visitor) OptBool(name string, p *Opt[bool]) {
 }
 
 func (v *Visitor) putInt(name string, n int64) {
-	v.put(name)
-	v.out = append(strconv.AppendInt(v.out, n, 10), '"')
+	v.out = append(strconv.AppendInt(v.put(name), n, 10), '"')
 }
 
 func (v *Visitor) putBool(name string, b bool) {
-	v.put(name)
-	v.out = append(strconv.AppendBool(v.out, b), '"')
+	v.out = append(strconv.AppendBool(v.put(name), b), '"')
 }
 
 func (v *Visitor) int32(name string, b []byte) int32 {
