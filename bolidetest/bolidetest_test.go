@@ -1,0 +1,169 @@
+package bolidetest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/bolidemq/bolide/bolidetest"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// client is a raw caller.
+type client struct {
+	t    testing.TB
+	addr string
+	c    *transport.Client
+}
+
+func connect(t testing.TB, addr string) *client {
+	c := &client{t: t, addr: addr, c: transport.NewClient(transport.ClientOptions{})}
+	t.Cleanup(c.c.Close)
+	return c
+}
+
+func (c *client) call(code int32, h remoting.Header, body []byte) *remoting.Command {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	answer, err := c.c.Call(ctx, c.addr, code, h, body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer
+}
+
+func (c *client) send(topic, body string) {
+	c.t.Helper()
+	properties := message.Properties("").With(message.PropertyUniqKey, message.NewUniqueID())
+	a := c.call(remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
+		V2: true, ProducerGroup: "p", Topic: topic, DefaultTopic: names.AutoCreate, DefaultTopicQueueNums: 4,
+		BornTimestamp: time.Now().UnixMilli(), Properties: string(properties),
+	}, []byte(body))
+	if a.Code != remoting.ResSuccess {
+		c.t.Fatalf("send: %s: %s", remoting.ResponseName(a.Code), a.Remark)
+	}
+}
+
+// pop returns the bodies that came and how often they had been delivered before.
+func (c *client) pop(topic string, invisible, poll time.Duration) map[string]int32 {
+	c.t.Helper()
+	a := c.call(remoting.ReqPopMessage, &remoting.PopMessageRequest{
+		ConsumerGroup: "g", Topic: topic, QueueID: -1, MaxMsgNums: 32, InvisibleTime: invisible.Milliseconds(),
+		PollTime: poll.Milliseconds(), BornTime: time.Now().UnixMilli(), ExpType: "TAG", Exp: "*",
+	}, nil)
+	if a.Code == remoting.ResPollingTimeout {
+		return nil
+	}
+	var h remoting.PopMessageResponse
+	if a.Code != remoting.ResSuccess {
+		c.t.Fatalf("pop: %s: %s", remoting.ResponseName(a.Code), a.Remark)
+	}
+	if err := a.Decode(&h); err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := receipt.ParseStartOffsets(h.StartOffsetInfo); err != nil {
+		c.t.Fatal(err)
+	}
+	got := map[string]int32{}
+	for b := a.Body; len(b) > 0; {
+		var m message.Message
+		n, err := message.DecodeStored(b, &m)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		got[string(m.Body)] = m.ReconsumeTimes
+		b = b[n:]
+	}
+	return got
+}
+
+// R121: twenty servers in one process, each with its own folder and ports, leave nothing
+// behind.
+func TestTwentyServers(t *testing.T) {
+	began := time.Now()
+	t.Run("all", func(t *testing.T) {
+		for i := range 20 {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				srv := bolidetest.Start(t)
+				srv.CreateTopic("orders", "NORMAL")
+				c := connect(t, srv.Broker())
+				body := fmt.Sprint("message of ", i)
+				c.send("orders", body)
+				got := c.pop("orders", time.Minute, 10*time.Second)
+				if _, ok := got[body]; !ok || len(got) != 1 {
+					t.Errorf("received %v", got)
+				}
+			})
+		}
+	})
+	t.Logf("20 servers in %v", time.Since(began).Round(time.Millisecond))
+}
+
+func TestAdvance(t *testing.T) {
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("orders", "NORMAL")
+	c := connect(t, srv.Broker())
+	c.send("orders", "m")
+	if got := c.pop("orders", 2*time.Hour, 10*time.Second); len(got) != 1 {
+		t.Fatalf("first: %v", got)
+	}
+	if got := c.pop("orders", 2*time.Hour, 0); len(got) != 0 {
+		t.Fatalf("while invisible: %v", got)
+	}
+	srv.Advance(2*time.Hour + time.Second)
+	got := c.pop("orders", 2*time.Hour, 10*time.Second)
+	if times, ok := got["m"]; !ok || times != 1 {
+		t.Fatalf("after two hours: %v", got)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("orders", "NORMAL")
+	connect(t, srv.Broker()).send("orders", "before")
+	at := srv.Broker()
+	srv.Restart()
+	if srv.Broker() != at {
+		t.Errorf("it was at %s and is at %s", at, srv.Broker())
+	}
+	c := connect(t, srv.Broker())
+	c.send("orders", "after")
+	got := map[string]int32{}
+	for len(got) < 2 {
+		more := c.pop("orders", time.Minute, 10*time.Second)
+		if len(more) == 0 {
+			break
+		}
+		for body, times := range more {
+			got[body] = times
+		}
+	}
+	if len(got) != 2 {
+		t.Errorf("received %v", got)
+	}
+}
+
+// Every port of the process answers everything.
+func TestEveryPortAnswersEverything(t *testing.T) {
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("orders", "NORMAL")
+	for _, addr := range []string{srv.Namesrv(), srv.Broker(), srv.GRPC(), srv.Proxy()} {
+		c := connect(t, addr)
+		c.send("orders", "to "+addr)
+		a := c.call(remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: "orders"}, nil)
+		if a.Code != remoting.ResSuccess {
+			t.Errorf("route at %s: %d %s", addr, a.Code, a.Remark)
+		}
+	}
+}
