@@ -170,3 +170,7 @@ func (e *Engine) DeleteTopic(topic string) error {
 	}
 	return nil
 }
+
+// Checkpointed is the log offset before which everything is durable in log, queues and
+// index.
+func (e *Engine) Checkpointed() int64 { return e.checkpointed.Load() }
