@@ -85,6 +85,15 @@ type queueEnd struct {
 	max   int64
 }
 
+// end looks up where a queue ended; 0 for one that is not known.
+func (s *snapshot) end() func(topic string, id int32) int64 {
+	ends := make(map[queueEnd]int64, len(s.queues))
+	for _, q := range s.queues {
+		ends[queueEnd{topic: q.topic, id: q.id}] = q.max
+	}
+	return func(topic string, id int32) int64 { return ends[queueEnd{topic: topic, id: id}] }
+}
+
 const snapshotMagic = "BOLIDEQ1"
 
 func (s *snapshot) encode() []byte {

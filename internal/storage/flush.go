@@ -25,7 +25,10 @@ func (e *Engine) flush(ctx context.Context) error {
 			if saveAt.IsZero() {
 				saveAt = now.Add(e.opt.CheckpointInterval)
 			}
-			continue
+			if e.log.Done()-e.checkpointed.Load() < replayMost {
+				continue
+			}
+			saveAt = now
 		case <-timer.C:
 		}
 		now := time.Now()
@@ -50,6 +53,10 @@ func (e *Engine) flush(ctx context.Context) error {
 		}
 	}
 }
+
+// replayMost is how many bytes may be dispatched without a checkpoint: what a start after
+// a crash has to read again.
+const replayMost = 256 << 20
 
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {

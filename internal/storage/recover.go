@@ -151,7 +151,7 @@ func (r *recovery) loadDerived(known snapshot) error {
 	if r.ours {
 		r.trusted = r.checkpoint.dispatched
 	}
-	damaged, err := e.queues.Load(r.trusted, e.opt.Birth)
+	damaged, err := e.queues.Load(r.trusted, e.opt.Birth, known.end())
 	if err != nil {
 		return fmt.Errorf("loading the queues: %w", err)
 	}
@@ -376,7 +376,7 @@ func (r *recovery) dispatch(_ []byte, m *message.Message) error {
 	return nil
 }
 
-const flushEvery = 500_000
+const flushEvery = 2_000_000
 
 // tell passes on what was collected for OnDispatch.
 func (r *recovery) tell() {
@@ -389,8 +389,16 @@ func (r *recovery) tell() {
 // finish cuts what lies behind the end, makes everything durable and opens the log.
 func (r *recovery) finish(known snapshot) (err error) {
 	e := r.e
-	if err := e.log.Files().Sync(min(r.start, r.checkpoint.flushed), r.logEnd()); err != nil {
-		return err
+	durable := int64(0)
+	if r.ours {
+		durable = r.checkpoint.flushed
+	}
+	if e.opt.Flush == Sync && durable < r.End {
+		// Readers see only what is durable, and what a killed process wrote may not be.
+		if err := e.log.Files().Sync(durable, r.logEnd()); err != nil {
+			return err
+		}
+		durable = r.End
 	}
 	if err := e.log.Files().Grow(); err != nil {
 		return err
@@ -412,12 +420,18 @@ func (r *recovery) finish(known snapshot) (err error) {
 	if r.ours {
 		r.lastTime = max(r.lastTime, r.checkpoint.logTime)
 	}
-	e.log.Start(r.End, r.lastTime)
+	e.log.Start(r.End, min(durable, r.End), r.lastTime)
 	e.lastTime.Store(r.lastTime)
 	e.queues.Each(func(q *consumequeue.Queue) { q.Next = q.Max() })
 	e.saved.indexFiles = known.index
 	e.checkpointed.Store(r.checkpoint.dispatched)
-	if r.untouched() {
+	switch {
+	case r.untouched():
+		return nil
+	case r.ours && len(r.Rebuilt) == 0:
+		// What was read again is in memory; making it durable can wait for the flusher, and
+		// if that is not to be, it is read again.
+		e.dirty <- struct{}{}
 		return nil
 	}
 	return e.save(true)
@@ -444,9 +458,6 @@ func (r *recovery) cutQueues() (err error) {
 	}
 	if r.untouched() {
 		return nil
-	}
-	if err := e.queues.Flush(); err != nil {
-		return err
 	}
 	e.queues.Each(func(q *consumequeue.Queue) {
 		if _, cerr := q.Cut(); cerr != nil && err == nil {

@@ -132,11 +132,12 @@ func Open[N any](o Options) (*Log[N], error) {
 }
 
 // Start sets the log's end, behind which everything is zero and before which everything
-// is dispatched, and the store time of the last record.
-func (l *Log[N]) Start(end, lastTime int64) {
+// is dispatched, where what is known to be durable ends, and the store time of the last
+// record.
+func (l *Log[N]) Start(end, durable, lastTime int64) {
 	l.mu.end, l.mu.lastTime = end, lastTime
 	l.written.Store(end)
-	l.synced.Store(end)
+	l.synced.Store(durable)
 	l.done.Store(end)
 	l.ring.start = end
 }

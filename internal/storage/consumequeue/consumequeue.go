@@ -263,11 +263,23 @@ func (s *Store) Flush() error {
 	return failed
 }
 
+// manyQueues is from how many queues on one sync of the whole file system is asked for
+// instead of one for each file: ten thousand small ones take minutes.
+const manyQueues = 64
+
 // Sync makes durable what Flush has written.
 func (s *Store) Sync() error {
 	s.unsynced.Lock()
 	defer s.unsynced.Unlock()
 	fs := s.opt.Pool.FS()
+	if len(s.unsynced.queues) >= manyQueues {
+		if done, err := segment.SyncFileSystem(fs, s.opt.Dir); done || err != nil {
+			if err == nil {
+				clear(s.unsynced.queues)
+			}
+			return err
+		}
+	}
 	folders := map[string]bool{}
 	for q, from := range s.unsynced.queues {
 		fresh, err := q.sync(from)

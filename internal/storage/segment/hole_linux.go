@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,3 +28,21 @@ func nextData(h vfs.File, at int64) (int64, bool) {
 }
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }
+
+// SyncFileSystem makes everything of the file system that dir is on durable; false when
+// the system can't be asked.
+func SyncFileSystem(fs vfs.FS, dir string) (bool, error) {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return false, err
+	}
+	defer d.Close()
+	fd := d.Fd()
+	if fd == vfs.InvalidFd {
+		return false, nil
+	}
+	if err := unix.Syncfs(int(fd)); err != nil {
+		return false, fmt.Errorf("%w: file system of %s: %w", ErrSync, dir, err)
+	}
+	return true, nil
+}

@@ -71,7 +71,12 @@ func Open(t testing.TB, o storage.Options) *Store {
 
 // TryOpen is Open without the end: the test stops the store itself.
 func TryOpen(t testing.TB, o storage.Options) (*Store, error) {
-	e, err := storage.Open(Small(o))
+	return TryOpenLarge(t, Small(o))
+}
+
+// TryOpenLarge is TryOpen with the sizes that the options say, or the real ones.
+func TryOpenLarge(t testing.TB, o storage.Options) (*Store, error) {
+	e, err := storage.Open(o)
 	if err != nil {
 		return nil, err
 	}
