@@ -169,10 +169,16 @@ func (e *Engine) save(all bool) error {
 		return nil
 	}
 	var c checkpoint
-	// In this order: what the end is taken from is dispatched, and so in memory at least,
-	// and OnDispatch has been told of it.
+	var ends []queueEnd
+	withSnapshot := all || e.queues.Count() <= fewQueues || time.Since(e.saved.snapshotAt) > snapshotInterval
+	// Between two batches: what the end is taken from is in memory at least, OnDispatch has
+	// been told of it, and the queues end where the log is dispatched to. Entries behind the
+	// checkpoint are not trusted by a start, and would be missed by it.
 	e.dispatching.Lock()
 	c.dispatched = e.log.Done()
+	if withSnapshot {
+		ends = e.queueEnds()
+	}
 	e.dispatching.Unlock()
 	c.flushed = c.dispatched
 	c.logTime = e.lastTime.Load()
@@ -204,7 +210,8 @@ func (e *Engine) save(all bool) error {
 		c.indexTime = c.queueTime
 	}
 	e.saved.indexFiles = files
-	if all || e.queues.Count() <= fewQueues || time.Since(e.saved.snapshotAt) > snapshotInterval {
+	if withSnapshot {
+		e.saved.queues = ends
 		if err := e.writeSnapshot(""); err != nil {
 			return err
 		}
@@ -222,14 +229,24 @@ const (
 	snapshotInterval = time.Minute
 )
 
+func (e *Engine) queueEnds() (ends []queueEnd) {
+	e.queues.Each(func(q *consumequeue.Queue) {
+		if end := q.Max(); end > 0 {
+			ends = append(ends, queueEnd{q.Topic.Name, q.ID, q.First(), end})
+		}
+	})
+	return ends
+}
+
 // writeSnapshot writes the snapshot of all topics but one. The caller holds saving.
 func (e *Engine) writeSnapshot(without string) error {
 	s := snapshot{index: e.saved.indexFiles}
-	e.queues.Each(func(q *consumequeue.Queue) {
-		if end := q.Flushed(); end > 0 && q.Topic.Name != without {
-			s.queues = append(s.queues, queueEnd{q.Topic.Name, q.ID, q.First(), end})
+	for _, q := range e.saved.queues {
+		if q.topic != without {
+			s.queues = append(s.queues, q)
 		}
-	})
+	}
+	e.saved.queues = s.queues
 	e.saved.snapshotAt = time.Now()
 	return e.replaceFile("queues.snapshot", s.encode())
 }

@@ -135,6 +135,11 @@ func TestCrash(t *testing.T) {
 			a := &acked{at: map[string]storage.Placed{}}
 			for round := range rounds {
 				o := storage.Options{FS: fs, Flush: k.flush, LogSegmentSize: 32 << 10, CheckpointInterval: time.Duration(1+rng.IntN(30)) * time.Millisecond}
+				o.Events.Recovered = func(r storage.Recovery) {
+					if len(r.Rebuilt) > 0 {
+						t.Errorf("a mere crash made a start rebuild %v", r.Rebuilt)
+					}
+				}
 				s, err := storetest.TryOpen(t, o)
 				if err != nil {
 					t.Fatalf("round %d: %v", round, err)

@@ -43,6 +43,7 @@ type Engine struct {
 	saving sync.Mutex // one checkpoint at a time, and no topic deletion beside it
 	saved  struct {   // guarded by saving
 		indexFiles []keyindex.FileInfo
+		queues     []queueEnd
 		snapshotAt time.Time
 	}
 	lastTime     atomic.Int64 // store time of the last dispatched record

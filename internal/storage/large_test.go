@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
@@ -30,6 +31,8 @@ func TestStartOfALargeStore(t *testing.T) {
 	}
 	queues := env("STORE_QUEUES", 8)
 	o := storage.Options{FS: vfs.Default, Dir: t.TempDir()}
+	o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	o.Events.Recovered = func(r storage.Recovery) { t.Logf("%+v", r) }
 	open := func() *storetest.Store {
 		start := time.Now()
 		s, err := storetest.TryOpenLarge(t, o)

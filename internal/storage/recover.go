@@ -423,7 +423,7 @@ func (r *recovery) finish(known snapshot) (err error) {
 	e.log.Start(r.End, min(durable, r.End), r.lastTime)
 	e.lastTime.Store(r.lastTime)
 	e.queues.Each(func(q *consumequeue.Queue) { q.Next = q.Max() })
-	e.saved.indexFiles = known.index
+	e.saved.indexFiles, e.saved.queues = known.index, known.queues
 	e.checkpointed.Store(r.checkpoint.dispatched)
 	switch {
 	case r.untouched():

@@ -51,13 +51,6 @@ func (q *Queue) Max() int64 {
 	return q.mu.max
 }
 
-// Flushed is the number of entries that are in files.
-func (q *Queue) Flushed() int64 {
-	q.mu.RLock()
-	defer q.mu.RUnlock()
-	return q.mu.flushed
-}
-
 // First is the number of the oldest entry that is stored.
 func (q *Queue) First() int64 {
 	v := q.view()
