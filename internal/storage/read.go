@@ -174,7 +174,9 @@ func (e *Engine) fetch(q *consumequeue.Queue, res *ReadResult) {
 
 // ReadAt gives a copy of the record at a log offset.
 func (e *Engine) ReadAt(physicalOffset int64) ([]byte, error) {
-	if physicalOffset < e.log.Min() || physicalOffset >= e.log.Done() {
+	// A reader may have got the offset from a queue before the dispatcher has told that
+	// the whole round is done, so what is written counts here.
+	if physicalOffset < e.log.Min() || physicalOffset >= e.log.Written() {
 		return nil, ErrNotFound
 	}
 	rec, err := e.log.ReadAt(physicalOffset)
