@@ -182,7 +182,7 @@ func (s *bench) cpu() time.Duration {
 }
 
 func benchContext() context.Context {
-	return metadata.AppendToOutgoingContext(context.Background(), headerClientID, "bench@1@0", headerLanguage, "GOLANG",
+	return metadata.AppendToOutgoingContext(context.Background(), headerClientID, "bench@1@0", headerLanguage, "GO",
 		headerVersion, "5.1.4", "x-mq-protocol", "v2", "x-mq-request-id", "5a1f1e7c-0000-4000-8000-000000000000", "x-mq-namespace", "", "x-mq-date-time", "20260101T000000Z")
 }
 

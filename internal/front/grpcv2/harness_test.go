@@ -313,7 +313,7 @@ func newHarness(t testing.TB, change ...func(*Options)) *harness {
 func (h *harness) as(client string, more ...string) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	h.t.Cleanup(cancel)
-	kv := append([]string{headerLanguage, "GOLANG", headerVersion, "5.1.4", "x-mq-protocol", "v2"}, more...)
+	kv := append([]string{headerLanguage, "GO", headerVersion, "5.1.4", "x-mq-protocol", "v2"}, more...)
 	if client != "" {
 		kv = append(kv, headerClientID, client)
 	}

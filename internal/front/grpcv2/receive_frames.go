@@ -256,10 +256,12 @@ const (
 // and is read by the Go and Java clients; of the others some compare it in decimal.
 // docs/decisions/0041-body-digest.md
 func digestFor(language string) digestKind {
-	if language == "GOLANG" || language == "JAVA" {
+	switch language {
+	case "GO", "JAVA": // as those clients write it in their headers
 		return digestCRC
+	default:
+		return digestMD5
 	}
-	return digestMD5
 }
 
 func appendDigest(b []byte, kind digestKind, body []byte) []byte {

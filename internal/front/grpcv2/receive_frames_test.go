@@ -138,7 +138,7 @@ func TestAttemptsOfOrderedBatches(t *testing.T) {
 // TestDigest holds that a digest is right for every client that gets it: CRC32 only for
 // the two languages that read it, and only where they agree with all others on its form.
 func TestDigest(t *testing.T) {
-	for language, want := range map[string]digestKind{"GOLANG": digestCRC, "JAVA": digestCRC, "PYTHON": digestMD5, "PHP": digestMD5, "": digestMD5} {
+	for language, want := range map[string]digestKind{"GO": digestCRC, "JAVA": digestCRC, "PYTHON": digestMD5, "PHP": digestMD5, "": digestMD5} {
 		if got := digestFor(language); got != want {
 			t.Errorf("%s: %d, want %d", language, got, want)
 		}

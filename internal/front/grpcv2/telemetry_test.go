@@ -82,7 +82,7 @@ func TestProducerSettings(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", cmd.GetSettings(), want)
 	}
 	c := h.joinedClient("p1")
-	if c == nil || c.Settings.Kind != proxy.Producer || len(c.Settings.Topics) != 1 || c.Language != "GOLANG" || c.Version != "5.1.4" || c.Settings.RequestTimeout != 4*time.Second {
+	if c == nil || c.Settings.Kind != proxy.Producer || len(c.Settings.Topics) != 1 || c.Language != "GO" || c.Version != "5.1.4" || c.Settings.RequestTimeout != 4*time.Second {
 		t.Errorf("joined %+v", c)
 	}
 }
