@@ -30,6 +30,7 @@ func run() error {
 	var o servers.ApacheOptions
 	var ready, lines string
 	flag.StringVar(&o.Dir, "dir", "", "folder for data and logs (default: a new one in the temporary folder)")
+	flag.StringVar(&o.Store, "store", "", "folder of the store (default: in --dir)")
 	flag.StringVar(&o.NamesrvHeap, "namesrv-heap", "256m", "heap of the name server")
 	flag.StringVar(&o.BrokerHeap, "broker-heap", "1g", "heap of the broker")
 	flag.StringVar(&o.ProxyHeap, "proxy-heap", "1g", "heap of the proxy")
