@@ -309,3 +309,51 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+// The parts alone: a broker registers with a name server of another process.
+func TestPartsAlone(t *testing.T) {
+	ready := func(p *process, path string) readyFile {
+		t.Helper()
+		p.start()
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+			if text, err := os.ReadFile(path); err == nil {
+				var r readyFile
+				if err := json.Unmarshal(text, &r); err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			select {
+			case <-p.exited:
+				t.Fatalf("%q ended: %s", p.startedWith, p.errs.String())
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+		t.Fatalf("%q: no ready file", p.startedWith)
+		return readyFile{}
+	}
+	dir := t.TempDir()
+	ns := command(t, "namesrv", "--data", filepath.Join(dir, "ns"), "--namesrv-addr", "127.0.0.1:0", "--ready-file", filepath.Join(dir, "ns.json"))
+	at := ready(ns, filepath.Join(dir, "ns.json"))
+	b := command(t, "broker", "--data", filepath.Join(dir, "b"), "--broker-addr", "127.0.0.1:0", "--namesrv", at.Namesrv, "--ready-file", filepath.Join(dir, "b.json"))
+	if r := ready(b, filepath.Join(dir, "b.json")); r.Broker == "" || r.Namesrv != "" || r.GRPC != "" {
+		t.Errorf("the broker's ready file: %+v", r)
+	}
+	client := &process{t: t, ready: at}
+	for deadline := time.Now().Add(patience); ; { // the registration is not awaited by the start
+		c := command(t, "admin", "topic", "create", "orders", "--namesrv", at.Namesrv)
+		c.start()
+		if c.wait() == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no broker: %s", c.errs.String())
+		}
+	}
+	client.run("one\ntwo", "produce", "orders")
+	if got := client.run("", "consume", "orders", "--max", "2"); len(strings.Fields(got)) != 2 {
+		t.Errorf("consumed %q", got)
+	}
+	b.stop()
+	ns.stop()
+}

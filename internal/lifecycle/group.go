@@ -29,6 +29,7 @@ type Group struct {
 	}
 	failed     chan struct{}
 	failedOnce sync.Once
+	whole      *Group // that this one is a part of
 }
 
 type task struct {
@@ -74,14 +75,24 @@ func protect(ctx context.Context, run func(ctx context.Context) error) (err erro
 	return run(ctx)
 }
 
+// Part returns an empty group that is stopped by itself, and whose failures are g's too.
+func (g *Group) Part() *Group {
+	part := New(g.log)
+	part.whole = g
+	return part
+}
+
 func (g *Group) fail(err error) {
+	defer g.failedOnce.Do(func() { close(g.failed) })
+	if g.whole != nil {
+		defer g.whole.failedOnce.Do(func() { close(g.whole.failed) })
+	}
 	g.mu.Lock()
 	if g.mu.err == nil {
 		g.mu.err = err
 	}
 	g.mu.Unlock()
 	g.log.Error("a loop failed", "err", err)
-	g.failedOnce.Do(func() { close(g.failed) })
 }
 
 // Failed is closed when the first loop has failed.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -36,12 +37,16 @@ type Node struct {
 
 	inner *lifecycle.Group // store, broker, name server
 	edge  *lifecycle.Group // connections
+
+	stopOnce sync.Once
+	stopped  error
 }
 
 // Start returns when every listener serves.
 func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	o.fill()
-	n := &Node{o: o, log: o.Log, inner: lifecycle.New(o.Log), edge: lifecycle.New(o.Log)}
+	n := &Node{o: o, log: o.Log, inner: lifecycle.New(o.Log)}
+	n.edge = n.inner.Part()
 	defer func() {
 		if err != nil {
 			n.abandon()
@@ -112,8 +117,13 @@ func (n *Node) Failed() <-chan struct{} {
 
 // Stop ends the node in order: no new connections, running requests to their end, long
 // polls answered empty, loops, log flushed, files closed. What is not done when ctx ends
-// is cut. It returns the first failure that the node had.
+// is cut. It returns the first failure that the node had; later calls return the same.
 func (n *Node) Stop(ctx context.Context) error {
+	n.stopOnce.Do(func() { n.stopped = n.stop(ctx) })
+	return n.stopped
+}
+
+func (n *Node) stop(ctx context.Context) error {
 	if n.o.ReadyFile != "" {
 		_ = os.Remove(n.o.ReadyFile)
 	}
