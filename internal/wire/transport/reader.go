@@ -3,7 +3,9 @@ package transport
 import (
 	"fmt"
 	"io"
+	"math/bits"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -11,16 +13,18 @@ import (
 
 // readBuffer holds what was read and not yet handled: b[r:w]. It starts small, because
 // most connections are idle most of the time, and grows when reads fill it or a frame
-// needs it: as the bytes come, not as a length field claims.
+// needs it: as the bytes come, not as a length field claims. A buffer beyond the usual
+// is lent by a pool for the time that its frame takes.
 type readBuffer struct {
 	b    []byte
 	r, w int
-	lazy int // reads in a row that needed less than a quarter
 }
 
 const (
 	firstRead = 2 << 10
 	fullRead  = 64 << 10
+	// quiet is how long a connection has said nothing when its buffer goes back to small.
+	quiet = 5 * time.Second
 )
 
 // room makes space for the next read, need being the length of the frame that is
@@ -28,12 +32,14 @@ const (
 func (f *readBuffer) room(need int) []byte {
 	if f.r == f.w {
 		f.r, f.w = 0, 0
+		if len(f.b) > fullRead {
+			putLarge(f.b)
+			f.b = make([]byte, fullRead)
+		}
 	}
 	switch {
 	case f.b == nil:
 		f.b = make([]byte, firstRead)
-	case f.w == 0 && len(f.b) > fullRead && f.lazy > 16:
-		f.b, f.lazy = make([]byte, fullRead), 0
 	case f.w < len(f.b) && need <= len(f.b)-f.r:
 		// the frame fits where it is
 	case f.r > 0 && need <= len(f.b):
@@ -46,24 +52,46 @@ func (f *readBuffer) room(need int) []byte {
 }
 
 func (f *readBuffer) resize(size int) {
-	b := make([]byte, max(size, f.w-f.r+1))
+	size = max(size, f.w-f.r+1)
+	var b []byte
+	if size > fullRead {
+		b = getLarge(size)
+	} else {
+		b = make([]byte, size)
+	}
 	f.w = copy(b, f.b[f.r:f.w])
+	if len(f.b) > fullRead {
+		putLarge(f.b)
+	}
 	f.b, f.r = b, 0
 }
 
-// filled notes a read of n bytes and lets the buffer follow what is usual.
-func (f *readBuffer) filled(n int) {
-	full := f.w+n == len(f.b)
+// filled notes a read of n bytes, which came after a pause, and lets the buffer follow
+// what is usual.
+func (f *readBuffer) filled(n int, pause time.Duration) {
 	f.w += n
-	if full && len(f.b) < fullRead {
+	switch {
+	case f.w == len(f.b) && len(f.b) < fullRead:
 		f.resize(2 * len(f.b))
-	}
-	if n < len(f.b)/4 {
-		f.lazy++
-	} else {
-		f.lazy = 0
+	case pause > quiet && f.r == 0 && f.w < firstRead && len(f.b) > firstRead:
+		f.resize(firstRead)
 	}
 }
+
+// larges are the buffers above fullRead, by powers of two.
+var larges [12]sync.Pool
+
+func largeClass(size int) int { return bits.Len(uint((size - 1) / fullRead)) }
+
+func getLarge(size int) []byte {
+	class := largeClass(size)
+	if p, _ := larges[class].Get().(*[]byte); p != nil {
+		return *p
+	}
+	return make([]byte, fullRead<<class)
+}
+
+func putLarge(b []byte) { larges[largeClass(len(b))].Put(&b) }
 
 // readLoop reads and handles frames until the connection ends, and says why it ended.
 func (c *Conn) readLoop() error {
@@ -73,8 +101,9 @@ func (c *Conn) readLoop() error {
 	for {
 		n, err := c.nc.Read(c.buf.room(need))
 		if n > 0 {
-			c.buf.filled(n)
-			c.lastActive.Store(time.Now().UnixNano())
+			now := time.Now().UnixNano()
+			c.buf.filled(n, time.Duration(now-c.lastActive.Load()))
+			c.lastActive.Store(now)
 			var frameErr error
 			if need, frameErr = c.frames(); frameErr != nil {
 				return frameErr
