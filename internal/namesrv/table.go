@@ -2,6 +2,7 @@ package namesrv
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -55,6 +56,9 @@ func (t *Table) Config() *config.Live[config.Namesrv] { return t.o.Config }
 func (t *Table) Register(g Registration) (Registered, error) {
 	if t.o.Config.Get().DeleteTopicWithRegistration {
 		g.Whole = g.Whole || len(g.Topics) != 1
+	}
+	if most := t.o.Config.Get().MaxTopicsOfOneRegistration; len(g.Topics) > int(most) {
+		return Registered{}, fmt.Errorf("%w: %d topics, maxTopicsOfOneRegistration is %d", ErrIllegal, len(g.Topics), most)
 	}
 	t.mu.Lock()
 	known := t.mu.r.live[liveKey{g.Cluster, g.Address}] != nil

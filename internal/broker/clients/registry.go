@@ -54,6 +54,9 @@ type passing struct {
 	seen time.Time
 }
 
+// memberships are the groups that a channel is a member of: a client has a handful.
+type memberships struct{ consumers, producers []string }
+
 // Registry is all clients of this broker.
 type Registry struct {
 	o  Options
@@ -63,6 +66,7 @@ type Registry struct {
 		producers map[string]map[Channel]*member
 		passing   map[string]map[string]passing // group → topic
 		present   map[string]int                // client id → memberships
+		joined    map[Channel]*memberships      // what a closing channel leaves
 		pending   map[string]time.Time          // groups to be told later, and when
 		closed    map[Channel]time.Time         // closed a moment ago: late heartbeats do not revive them
 	}
@@ -82,6 +86,7 @@ func New(o Options) *Registry {
 	r.mu.producers = make(map[string]map[Channel]*member)
 	r.mu.passing = make(map[string]map[string]passing)
 	r.mu.present = make(map[string]int)
+	r.mu.joined = make(map[Channel]*memberships)
 	r.mu.pending = make(map[string]time.Time)
 	r.mu.closed = make(map[Channel]time.Time)
 	return r
@@ -107,11 +112,13 @@ func (r *Registry) CloseChannel(ch Channel) {
 	var after aftermath
 	r.mu.Lock()
 	r.mu.closed[ch] = time.Now()
-	for name := range r.mu.producers {
-		r.dropProducer(name, ch, &after)
-	}
-	for name := range r.mu.consumers {
-		r.dropConsumer(name, ch, &after)
+	if j := r.mu.joined[ch]; j != nil {
+		for _, name := range slices.Clone(j.producers) {
+			r.dropProducer(name, ch, &after)
+		}
+		for _, name := range slices.Clone(j.consumers) {
+			r.dropConsumer(name, ch, &after)
+		}
 	}
 	r.mu.Unlock()
 	r.finish(&after)
@@ -201,6 +208,7 @@ func (r *Registry) dropProducer(name string, ch Channel, after *aftermath) {
 	if len(members) == 0 {
 		delete(r.mu.producers, name)
 	}
+	r.leave(ch, func(j *memberships) *[]string { return &j.producers }, name)
 	r.absent(m.client.ID, after)
 }
 
@@ -215,8 +223,30 @@ func (r *Registry) dropConsumer(name string, ch Channel, after *aftermath) {
 		delete(r.mu.consumers, name)
 		delete(r.mu.pending, name)
 	}
+	r.leave(ch, func(j *memberships) *[]string { return &j.consumers }, name)
 	r.absent(m.client.ID, after)
 	after.changed(name)
+}
+
+// join and leave keep what a channel is a member of; mu is held.
+func (r *Registry) join(ch Channel, list func(*memberships) *[]string, name string) {
+	j := r.mu.joined[ch]
+	if j == nil {
+		j = &memberships{}
+		r.mu.joined[ch] = j
+	}
+	*list(j) = append(*list(j), name)
+}
+
+func (r *Registry) leave(ch Channel, list func(*memberships) *[]string, name string) {
+	j := r.mu.joined[ch]
+	if j == nil {
+		return
+	}
+	*list(j) = slices.DeleteFunc(*list(j), func(n string) bool { return n == name })
+	if len(j.consumers)+len(j.producers) == 0 {
+		delete(r.mu.joined, ch)
+	}
 }
 
 func (r *Registry) absent(clientID string, after *aftermath) {

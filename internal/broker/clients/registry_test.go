@@ -229,6 +229,27 @@ func TestLargeGroupsCollectNotices(t *testing.T) {
 	})
 }
 
+// Ten thousand clients in as many groups come and go: closing one does not look at all.
+func TestNothingIsLeftOfManyClients(t *testing.T) {
+	r := newRegistry(t, Options{})
+	all := make([]*fakeChannel, 10_000)
+	for i := range all {
+		all[i] = &fakeChannel{}
+		id := fmt.Sprint(i)
+		beat(r, all[i], id, "g"+id, 1, "t")
+		r.Heartbeat(Heartbeat{Client: Client{ID: id, Channel: all[i]}, Producers: []string{"p" + id, "shared"}}, func(Result) {})
+	}
+	if n := len(r.Producers("shared")); n != len(all) {
+		t.Fatal(n)
+	}
+	for _, ch := range all {
+		r.CloseChannel(ch)
+	}
+	if len(r.mu.consumers)+len(r.mu.producers)+len(r.mu.present)+len(r.mu.joined)+len(r.mu.pending) != 0 {
+		t.Fatal("something is left", len(r.mu.consumers), len(r.mu.producers), len(r.mu.present), len(r.mu.joined), len(r.mu.pending))
+	}
+}
+
 func BenchmarkTenThousandClients(b *testing.B) {
 	r := newRegistry(b, Options{})
 	all := make([]*fakeChannel, 10_000)
