@@ -66,6 +66,7 @@ type Deliveries interface {
 	// Withdraw says that nobody waits for the answer to r any more: no message need be
 	// given to it, and its done may be called with any error.
 	Withdraw(r PopRequest)
+	// Ack may use the names and handles until done is called, and not keep them.
 	Ack(group, topic string, handles []receipt.Handle, done func([]error))
 	ChangeInvisible(c ChangeRequest, done func(receipt.Handle, error))
 	DeadLetter(group, topic string, h receipt.Handle, done func(error))

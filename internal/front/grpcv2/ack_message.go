@@ -2,78 +2,137 @@ package grpcv2
 
 import (
 	"context"
+	"sync"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
-// AckMessage implements v2.MessagingServiceServer. All entries go to the broker in one
-// call, whose acks are committed together.
-func (s *Service) AckMessage(ctx context.Context, req *v2.AckMessageRequest) (*v2.AckMessageResponse, error) {
-	s.calls.begin()
-	defer s.calls.end()
-	errs, err := s.ackMessage(ctx, req)
-	if err != nil {
-		return &v2.AckMessageResponse{Status: s.status("AckMessage", err)}, nil
-	}
-	entries := req.GetEntries()
-	resp := &v2.AckMessageResponse{Entries: make([]*v2.AckMessageResultEntry, len(entries))}
-	results := make([]v2.AckMessageResultEntry, len(entries))
-	codes := make([]v2.Code, len(entries))
-	for i, e := range entries {
-		st := ok
-		if errs[i] != nil {
-			st = s.status("AckMessage", errs[i])
-		}
-		r := &results[i]
-		r.MessageId, r.ReceiptHandle, r.Status = e.GetMessageId(), e.GetReceiptHandle(), st
-		resp.Entries[i], codes[i] = r, st.GetCode()
-	}
-	resp.Status = overall(codes, "ack message result is empty")
-	if len(codes) > 0 && resp.Status.Code != v2.Code_OK && resp.Status.Code != v2.Code_MULTIPLE_RESULTS {
-		resp.Status.Message = results[0].Status.GetMessage()
-	}
-	return resp, nil
+// ackCall is one AckMessage: its request, its work and its answer. Like a sendCall it is
+// pooled, decodes and encodes itself, and its strings alias the request's buffer until the
+// answer is encoded.
+type ackCall struct {
+	buf          mem.Buffer
+	group, topic string
+	entries      []ackEntry
+	handles      []receipt.Handle
+	index        []int // of the entry that a handle is from
+
+	completed chan []error
+	complete  func([]error)
+
+	code v2.Code
+	text string
 }
 
-// ackMessage returns one error per entry, nil where it is acknowledged.
-func (s *Service) ackMessage(ctx context.Context, req *v2.AckMessageRequest) ([]error, error) {
+// ackEntry is one entry of the request, and of the answer.
+type ackEntry struct {
+	id, handle string
+	err        error
+	code       v2.Code
+	text       string
+}
+
+var ackCalls = sync.Pool{New: func() any {
+	c := &ackCall{completed: make(chan []error, 1)}
+	c.complete = func(errs []error) { c.completed <- errs }
+	return c
+}}
+
+func (c *ackCall) release() {
+	if c.buf != nil {
+		c.buf.Free()
+		c.buf = nil
+	}
+	if cap(c.entries) > 1024 {
+		return // an exceptional call's memory is not kept
+	}
+	clear(c.entries)
+	c.entries, c.handles, c.index = c.entries[:0], c.handles[:0], c.index[:0]
+	c.group, c.topic, c.text = "", "", ""
+	ackCalls.Put(c)
+}
+
+// ackMessageHandler stands in for the generated handler, as sendMessageHandler does.
+func ackMessageHandler(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+	c := ackCalls.Get().(*ackCall)
+	if err := dec(c); err != nil {
+		c.release()
+		return nil, err
+	}
+	s := srv.(*Service)
+	if interceptor == nil {
+		s.ackMessage(ctx, c)
+		return c, nil
+	}
+	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: v2.MessagingService_AckMessage_FullMethodName}
+	return interceptor(ctx, c, info, func(ctx context.Context, req any) (any, error) {
+		s.ackMessage(ctx, req.(*ackCall))
+		return req, nil
+	})
+}
+
+// ackMessage acknowledges the entries, all in one call to the broker, which commits them
+// together.
+func (s *Service) ackMessage(ctx context.Context, c *ackCall) {
+	s.calls.begin()
+	defer s.calls.end()
+	if err := s.tryAck(ctx, c); err != nil {
+		c.code, c.text = s.codeOf("AckMessage", err)
+		c.entries = c.entries[:0]
+		return
+	}
+	s.settleAck(c)
+}
+
+// settleAck writes the statuses of the answer: one per entry, and theirs overall where
+// they agree.
+func (s *Service) settleAck(c *ackCall) {
+	c.code, c.text = v2.Code_INTERNAL_SERVER_ERROR, "ack message result is empty"
+	for i := range c.entries {
+		e := &c.entries[i]
+		e.code, e.text = s.codeOf("AckMessage", e.err)
+		switch {
+		case i == 0:
+			c.code, c.text = e.code, e.text
+		case e.code != c.code:
+			c.code, c.text = v2.Code_MULTIPLE_RESULTS, v2.Code_MULTIPLE_RESULTS.String()
+		}
+	}
+}
+
+func (s *Service) tryAck(ctx context.Context, c *ackCall) error {
 	if _, err := clientID(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	topic, group, err := topicAndGroup(req.GetTopic(), req.GetGroup())
-	if err != nil {
-		return nil, err
+	if err := checkTopic(c.topic); err != nil {
+		return err
 	}
-	entries := req.GetEntries()
-	errs := make([]error, len(entries))
-	handles := make([]receipt.Handle, 0, len(entries))
-	index := make([]int, 0, len(entries)) // of the entry that a handle is from
-	for i, e := range entries {
-		h, err := parseHandle(e.GetReceiptHandle())
+	if err := checkGroup(c.group); err != nil {
+		return err
+	}
+	for i := range c.entries {
+		h, err := parseHandle(c.entries[i].handle)
 		if err != nil {
-			errs[i] = err
+			c.entries[i].err = err
 			continue
 		}
-		handles, index = append(handles, h), append(index, i)
+		c.handles, c.index = append(c.handles, h), append(c.index, i)
 	}
-	if len(handles) == 0 {
-		return errs, nil
+	if len(c.handles) == 0 {
+		return nil
 	}
-	answer := make(chan []error, 1)
-	s.proxy.Ack(group, topic, handles, func(results []error) { answer <- results })
-	// The broker answers when the acks are as durable as they should be. A caller that
-	// has gone meanwhile is not waited for, its acks count all the same.
-	select {
-	case results := <-answer:
-		for k, err := range results {
-			errs[index[k]] = err
-		}
-		return errs, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	s.proxy.Ack(c.group, c.topic, c.handles, c.complete)
+	// The broker answers when the acks are as durable as they should be. They count
+	// whether the caller still waits or not, and their names lie in the request's buffer.
+	for k, err := range <-c.completed {
+		c.entries[c.index[k]].err = err
 	}
+	return nil
 }
 
 // parseHandle reads a receipt handle; whatever is no handle has the status of one that is
@@ -84,4 +143,83 @@ func parseHandle(text string) (receipt.Handle, error) {
 		return h, refuse(v2.Code_INVALID_RECEIPT_HANDLE, "%s", err)
 	}
 	return h, nil
+}
+
+// readWire implements wireReader: an AckMessageRequest.
+func (c *ackCall) readWire(buf mem.Buffer) (err error) {
+	c.buf = buf
+	b := buf.ReadOnlyData()
+	for len(b) > 0 {
+		var num protowire.Number
+		var v []byte
+		if num, v, _, b, err = nextField(b); err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		switch num {
+		case 1:
+			_, c.group, err = readResource(v, c.group)
+		case 2:
+			_, c.topic, err = readResource(v, c.topic)
+		case 3:
+			c.entries = append(c.entries, ackEntry{})
+			err = c.entries[len(c.entries)-1].read(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *ackEntry) read(b []byte) (err error) {
+	for len(b) > 0 {
+		var num protowire.Number
+		var v []byte
+		if num, v, _, b, err = nextField(b); err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		switch num {
+		case 1:
+			e.id, err = text(v)
+		case 2:
+			e.handle, err = text(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendWire implements wireWriter: it encodes the AckMessageResponse and releases the
+// call.
+func (c *ackCall) appendWire() (mem.BufferSlice, error) {
+	size := statusFieldSize(1, c.code, c.text)
+	for i := range c.entries {
+		size += protowire.SizeTag(2) + protowire.SizeBytes(c.entries[i].size())
+	}
+	pool := mem.DefaultBufferPool()
+	buf := pool.Get(size)
+	b := appendStatusField((*buf)[:0], 1, c.code, c.text)
+	for i := range c.entries {
+		e := &c.entries[i]
+		b = protowire.AppendTag(b, 2, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(e.size()))
+		b = appendString(b, 1, e.id)
+		b = appendString(b, 2, e.handle)
+		b = appendStatusField(b, 3, e.code, e.text)
+	}
+	*buf = b
+	c.release()
+	return mem.BufferSlice{mem.NewBuffer(buf, pool)}, nil
+}
+
+func (e *ackEntry) size() int {
+	return stringSize(1, e.id) + stringSize(2, e.handle) + statusFieldSize(3, e.code, e.text)
 }

@@ -73,25 +73,18 @@ func statusOf(err error) (code v2.Code, text string, known bool) {
 
 // status is err as the answer's status. A failure of the server is logged here, once.
 func (s *Service) status(rpc string, err error) *v2.Status {
+	code, text := s.codeOf(rpc, err)
+	return &v2.Status{Code: code, Message: text}
+}
+
+// codeOf is status without the message.
+func (s *Service) codeOf(rpc string, err error) (v2.Code, string) {
 	code, text, known := statusOf(err)
 	if !known {
 		s.log.Error("grpc call failed", "rpc", rpc, "err", err)
 	}
-	return &v2.Status{Code: code, Message: text}
+	return code, text
 }
 
 // ok is the status of what went well. Answers share it: it is never changed.
 var ok = &v2.Status{Code: v2.Code_OK, Message: "OK"}
-
-// overall is the status of an answer with one code per entry.
-func overall(codes []v2.Code, none string) *v2.Status {
-	if len(codes) == 0 {
-		return &v2.Status{Code: v2.Code_INTERNAL_SERVER_ERROR, Message: none}
-	}
-	for _, c := range codes[1:] {
-		if c != codes[0] {
-			return &v2.Status{Code: v2.Code_MULTIPLE_RESULTS, Message: v2.Code_MULTIPLE_RESULTS.String()}
-		}
-	}
-	return &v2.Status{Code: codes[0], Message: codes[0].String()}
-}

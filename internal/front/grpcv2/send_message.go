@@ -87,11 +87,7 @@ func sendMessageHandler(srv any, ctx context.Context, dec func(any) error, inter
 func (s *Service) sendMessage(ctx context.Context, c *sendCall) {
 	s.calls.begin()
 	defer s.calls.end()
-	err := s.trySend(ctx, c)
-	var known bool
-	if c.code, c.message, known = statusOf(err); !known {
-		s.log.Error("grpc call failed", "rpc", "SendMessage", "err", err)
-	}
+	c.code, c.message = s.codeOf("SendMessage", s.trySend(ctx, c))
 }
 
 func (s *Service) trySend(ctx context.Context, c *sendCall) error {

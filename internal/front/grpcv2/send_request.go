@@ -87,7 +87,10 @@ func (m *sentMessage) read(b []byte) error {
 		}
 		switch num {
 		case 1:
-			err = m.readTopic(v)
+			var namespace string
+			if namespace, m.topic, err = readResource(v, m.topic); namespace != "" {
+				m.namespace = namespace
+			}
 		case 2:
 			err = m.readProperty(v)
 		case 3:
@@ -102,27 +105,30 @@ func (m *sentMessage) read(b []byte) error {
 	return nil
 }
 
-func (m *sentMessage) readTopic(b []byte) error {
+// readResource reads a Resource into what was read of it before: parts of one message are
+// merged.
+func readResource(b []byte, before string) (namespace, name string, err error) {
+	name = before
 	for len(b) > 0 {
-		num, v, _, rest, err := nextField(b)
-		if err != nil {
-			return err
+		var num protowire.Number
+		var v []byte
+		if num, v, _, b, err = nextField(b); err != nil {
+			return
 		}
-		b = rest
 		if v == nil {
 			continue
 		}
 		switch num {
 		case 1:
-			m.namespace, err = text(v)
+			namespace, err = text(v)
 		case 2:
-			m.topic, err = text(v)
+			name, err = text(v)
 		}
 		if err != nil {
-			return err
+			return
 		}
 	}
-	return nil
+	return
 }
 
 func (m *sentMessage) readProperty(b []byte) error {

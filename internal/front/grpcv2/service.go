@@ -118,6 +118,8 @@ func (s *Service) desc() *grpc.ServiceDesc {
 		switch d.Methods[i].MethodName {
 		case "SendMessage":
 			d.Methods[i].Handler = sendMessageHandler
+		case "AckMessage":
+			d.Methods[i].Handler = ackMessageHandler
 		}
 	}
 	return &d

@@ -41,13 +41,17 @@ func checkTopic(name string) error {
 // groupName is the checked name of a consumer group that clients may use.
 func groupName(r *v2.Resource) (string, error) {
 	name := r.GetName()
+	return name, checkGroup(name)
+}
+
+func checkGroup(name string) error {
 	if err := names.CheckGroup(name); err != nil {
-		return "", refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "%s", err)
+		return refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "%s", err)
 	}
 	if names.IsSystemGroup(name) {
-		return "", refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
+		return refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
 	}
-	return name, nil
+	return nil
 }
 
 func topicAndGroup(t, g *v2.Resource) (topic, group string, err error) {
