@@ -122,3 +122,26 @@ func dump(c *Command) string {
 }
 
 func itoa(n int32) string { return strconv.Itoa(int(n)) }
+
+// TestBooleans holds that what is not true is false, whatever it is.
+func TestBooleans(t *testing.T) {
+	for text, want := range map[string]bool{"true": true, "TRUE": true, "True": true, "false": false, "": false, "0": false, "1": false, "yes": false} {
+		c := Command{}
+		c.Ext.list = []field{{[]byte("order"), []byte(text)}, {[]byte("setZeroIfNotFound"), []byte(text)}}
+		var v struct {
+			order bool
+			zero  Opt[bool]
+		}
+		h := headerFunc(func(x *Visitor) {
+			x.Bool("order", &v.order, Required)
+			x.OptBool("setZeroIfNotFound", &v.zero)
+		})
+		if err := c.Decode(h); err != nil || v.order != want || v.zero != Some(want) {
+			t.Errorf("%q: %+v, %v", text, v, err)
+		}
+	}
+}
+
+type headerFunc func(v *Visitor)
+
+func (f headerFunc) Fields(v *Visitor) { f(v) }

@@ -170,7 +170,8 @@ func (v *Visitor) Int64(name string, p *int64, need Need) {
 	}
 }
 
-// Bool is true or false, in any case.
+// Bool is true when it reads so, in any case. All else is false, as for Apache: the C++
+// client writes 0 and 1, and is understood to have said false both times.
 func (v *Visitor) Bool(name string, p *bool, need Need) {
 	if v.writing {
 		if *p || need == Required {
@@ -180,7 +181,7 @@ func (v *Visitor) Bool(name string, p *bool, need Need) {
 	}
 	*p = false
 	if b, ok := v.find(name, need); ok {
-		*p = v.bool(name, b)
+		*p = equalFold(b, "true")
 	}
 }
 
@@ -239,7 +240,7 @@ func (v *Visitor) OptBool(name string, p *Opt[bool]) {
 	}
 	*p = Opt[bool]{}
 	if b, ok := v.find(name, Optional); ok {
-		*p = Opt[bool]{v.bool(name, b), true}
+		*p = Opt[bool]{equalFold(b, "true"), true}
 	}
 }
 
@@ -265,17 +266,6 @@ func (v *Visitor) int64(name string, b []byte) int64 {
 		v.fail(name, "a 64-bit integer", b)
 	}
 	return n
-}
-
-func (v *Visitor) bool(name string, b []byte) bool {
-	switch {
-	case equalFold(b, "true"):
-		return true
-	case len(b) == 0 || equalFold(b, "false"):
-	default:
-		v.fail(name, "true or false", b)
-	}
-	return false
 }
 
 func equalFold(b []byte, lower string) bool {
