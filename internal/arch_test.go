@@ -93,6 +93,7 @@ var ranks = map[string]int{
 // testSupport may be imported by tests only; it may import what its rank allows.
 var testSupport = map[string]int{
 	"internal/storage/storetest": 6,
+	"internal/broker/brokertest": 12,
 	"internal/node/nodetest":     16,
 }
 

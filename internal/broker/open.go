@@ -195,7 +195,7 @@ func (b *Broker) logEnd() int64 {
 	if b.engine.Engine == nil {
 		return 0
 	}
-	return b.engine.LogMax()
+	return b.engine.LogEnd()
 }
 
 // syncLog makes the log durable before the state is, so that after a power cut the state

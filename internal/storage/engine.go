@@ -129,6 +129,9 @@ func (e *Engine) LogMin() int64 { return e.log.Min() }
 // LogMax is the end of the log as far as it is dispatched.
 func (e *Engine) LogMax() int64 { return e.log.Done() }
 
+// LogEnd is where the next append goes.
+func (e *Engine) LogEnd() int64 { return e.log.End() }
+
 // QueueName names a queue that exists.
 type QueueName struct {
 	Topic   string
