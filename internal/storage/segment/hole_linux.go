@@ -3,31 +3,31 @@ package segment
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sys/unix"
 )
 
-// nextData is the first position at or after at that may hold something else than a
-// hole; false when there is none. The file's own position, which it moves, is used by
-// nobody.
-func nextData(h vfs.File, at int64) (int64, bool) {
+// nextData is the first run of bytes at or after at, before size, that may be something
+// else than a hole; false when there is none. The file's own position, which it moves, is
+// used by nobody.
+func nextData(h vfs.File, at, size int64) (data, hole int64, ok bool) {
 	fd := h.Fd()
 	if fd == vfs.InvalidFd {
-		return at, true
+		return at, size, true
 	}
-	next, err := unix.Seek(int(fd), at, unix.SEEK_DATA)
-	if errors.Is(err, unix.ENXIO) {
-		return 0, false
+	data, err := unix.Seek(int(fd), at, unix.SEEK_DATA)
+	if errors.Is(err, unix.ENXIO) || (err == nil && data >= size) {
+		return 0, 0, false
 	}
 	if err != nil {
-		return at, true
+		return at, size, true
 	}
-	return next, true
+	if hole, err = unix.Seek(int(fd), data, unix.SEEK_HOLE); err != nil {
+		hole = size
+	}
+	return data, min(hole, size), true
 }
-
-func isEOF(err error) bool { return errors.Is(err, io.EOF) }
 
 // SyncFileSystem makes everything of the file system that dir is on durable; false when
 // the system can't be asked.

@@ -3,11 +3,13 @@ package segment
 import (
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-const zeroChunk = 1 << 20
+const zeroChunk = 256 << 10
 
 var zeros [zeroChunk]byte
 
@@ -69,31 +71,32 @@ func zeroTail(h vfs.File, from, size int64) (end int64, err error) {
 }
 
 func eachChunk(h vfs.File, from, size int64, do func(p []byte, at int64) error) error {
-	var buf []byte
+	pooled := chunkPool.Get().(*[]byte)
+	defer chunkPool.Put(pooled)
 	for at := from; at < size; {
-		next, ok := nextData(h, at)
-		if !ok || next >= size {
+		data, hole, ok := nextData(h, at, size)
+		if !ok {
 			return nil
 		}
-		at = max(at, next)
-		if buf == nil {
-			buf = make([]byte, min(zeroChunk, size-at))
-		}
-		p := buf[:min(int64(len(buf)), size-at)]
-		n, err := h.ReadAt(p, at)
-		if n == 0 {
-			if err != nil && !isEOF(err) {
+		for at = max(at, data); at < hole; {
+			p := (*pooled)[:min(zeroChunk, hole-at)]
+			n, err := h.ReadAt(p, at)
+			if n == 0 {
+				if err != nil && !errors.Is(err, io.EOF) {
+					return err
+				}
+				return nil
+			}
+			if err := do(p[:n], at); err != nil {
 				return err
 			}
-			return nil
+			at += int64(n)
 		}
-		if err := do(p[:n], at); err != nil {
-			return err
-		}
-		at += int64(n)
 	}
 	return nil
 }
+
+var chunkPool = sync.Pool{New: func() any { b := make([]byte, zeroChunk); return &b }}
 
 func lastNonZero(p []byte) int {
 	for i := len(p) - 1; i >= 0; i-- {
