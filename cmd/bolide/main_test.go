@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -293,6 +294,24 @@ func TestMessagesOutliveTheProcess(t *testing.T) {
 	}
 	if len(seen) != len(lines) {
 		t.Errorf("%d different messages", len(seen))
+	}
+	p.stop()
+}
+
+// The five-minute tour of the README.
+func TestFifoTour(t *testing.T) {
+	p := server(t, t.TempDir())
+	p.run("", "admin", "topic", "create", "orders", "--type", "fifo")
+	if got := strings.Fields(p.run("", "admin", "topic", "list")); !slices.Contains(got, "orders") {
+		t.Errorf("topics: %q", got)
+	}
+	var lines []string
+	for i := range 40 {
+		lines = append(lines, fmt.Sprintf("step-%02d", i))
+	}
+	p.run(strings.Join(lines, "\n"), "produce", "orders", "--message-group", "order-1")
+	if got := strings.Fields(p.run("", "consume", "orders", "--max", "40")); !slices.Equal(got, lines) {
+		t.Errorf("consumed %q", got)
 	}
 	p.stop()
 }

@@ -82,7 +82,8 @@ func (f *consumeFlags) consume(ctx context.Context, out io.Writer, topic string)
 		if broker.read == 0 {
 			continue
 		}
-		g.Go(func() error { return f.popFrom(ctx, broker, topic, deliveries) })
+		ordered := f.ordered(ctx, broker, topic)
+		g.Go(func() error { return f.popFrom(ctx, broker, topic, ordered, deliveries) })
 	}
 	g.Go(func() error {
 		defer cancel()
@@ -102,9 +103,20 @@ type delivery struct {
 	addr    string
 }
 
-func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, to chan<- delivery) error {
+// ordered reports whether the topic is to be received in order. A broker that doesn't
+// tell has no such topics.
+func (f *consumeFlags) ordered(ctx context.Context, broker queues, topic string) bool {
+	answer, err := f.call(ctx, broker.addr, remoting.ReqGetTopicConfig, &remoting.GetTopicConfigRequest{Topic: topic}, nil)
+	if err != nil {
+		return false
+	}
+	var c remoting.TopicConfig
+	return remoting.Unmarshal(answer.Body, &c) == nil && c.Attributes["message.type"] == "FIFO"
+}
+
+func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, ordered bool, to chan<- delivery) error {
 	for ctx.Err() == nil && (f.max == 0 || f.received.Load() < int32(f.max)) {
-		all, err := f.pop(ctx, broker, topic)
+		all, err := f.pop(ctx, broker, topic, ordered)
 		if err != nil {
 			return err
 		}
@@ -120,7 +132,7 @@ func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string,
 	return ctx.Err()
 }
 
-func (f *consumeFlags) pop(ctx context.Context, broker queues, topic string) ([]delivery, error) {
+func (f *consumeFlags) pop(ctx context.Context, broker queues, topic string, ordered bool) ([]delivery, error) {
 	count := int32(popBatch)
 	if f.max > 0 {
 		count = min(count, int32(f.max)-f.received.Load())
@@ -130,7 +142,7 @@ func (f *consumeFlags) pop(ctx context.Context, broker queues, topic string) ([]
 	answer, err := f.client.Call(within, broker.addr, remoting.ReqPopMessage, &remoting.PopMessageRequest{
 		ConsumerGroup: f.group, Topic: topic, QueueID: -1, MaxMsgNums: count,
 		InvisibleTime: f.invisible.Milliseconds(), PollTime: pollTime.Milliseconds(),
-		BornTime: time.Now().UnixMilli(), ExpType: filter.KindTag, Exp: f.tag, BrokerName: broker.broker,
+		BornTime: time.Now().UnixMilli(), ExpType: filter.KindTag, Exp: f.tag, Order: ordered, BrokerName: broker.broker,
 	}, nil)
 	if err != nil {
 		return nil, err
