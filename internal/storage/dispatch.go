@@ -40,10 +40,11 @@ func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
 		e.index.End()
 	}
 	e.lastTime.Store(b.Entries[len(b.Entries)-1].StoreTimestamp)
-	e.log.Dispatched(b)
 	if e.opt.OnDispatch != nil {
 		e.opt.OnDispatch(out)
 	}
+	// Last, so that who waits for LogMax finds that everybody has been told.
+	e.log.Dispatched(b)
 	clear(out)
 	e.out = out
 	select {
