@@ -61,7 +61,7 @@ func (c *Command) UseNames(n *Names) { c.names = n }
 // field that is missing or ill-typed.
 func (c *Command) Decode(h Header) error {
 	v := &c.visitor
-	*v = Visitor{fields: c.Ext.list, names: c.names}
+	*v = Visitor{fields: c.Ext.list, there: c.Ext.there, names: c.names}
 	h.Fields(v)
 	if v.err != nil {
 		if !c.IsResponse() {
@@ -73,9 +73,19 @@ func (c *Command) Decode(h Header) error {
 }
 
 // Fields are the ext fields of a command in the order of the frame.
-type Fields struct{ list []field }
+type Fields struct {
+	list []field
+	// there has the bit of every name in list; 0 says nothing. A header asks for many
+	// fields that are not there.
+	there uint64
+}
 
 type field struct{ name, value []byte }
+
+// nameBit is one of 64 bits for a name, different for all the names of one letter.
+func nameBit[T string | []byte](name T) uint64 {
+	return 1 << ((uint(name[0]) + 5*uint(len(name)-1)) & 63)
+}
 
 // Len returns how many fields there are.
 func (f *Fields) Len() int { return len(f.list) }

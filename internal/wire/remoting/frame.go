@@ -43,7 +43,7 @@ func (c *Command) Parse(frame []byte) error {
 	}
 	header := frame[minFrame : minFrame+size]
 	c.Code, c.Language, c.Version, c.Opaque, c.Flag, c.Remark = 0, LanguageJava, 0, 0, 0, ""
-	c.Ext.list = c.Ext.list[:0]
+	c.Ext.list, c.Ext.there = c.Ext.list[:0], 0
 	c.Body = frame[minFrame+size:]
 	c.Encoding = Encoding(word >> 24)
 	var err error

@@ -69,7 +69,7 @@ func (c *Command) member(p *jsonReader, name []byte) (err error) {
 }
 
 func (c *Command) extFields(p *jsonReader) error {
-	list := c.Ext.list[:0]
+	list, there := c.Ext.list[:0], uint64(0)
 	more, err := p.open()
 	for ; more && err == nil; more, err = p.next() {
 		var f field
@@ -81,9 +81,10 @@ func (c *Command) extFields(p *jsonReader) error {
 		}
 		if f.value != nil && len(f.name) > 0 {
 			list = append(list, f)
+			there |= nameBit(f.name)
 		}
 	}
-	c.Ext.list = list
+	c.Ext.list, c.Ext.there = list, there
 	return err
 }
 

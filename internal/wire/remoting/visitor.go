@@ -47,6 +47,7 @@ type Visitor struct {
 	writing bool
 
 	fields []field
+	there  uint64
 	next   int // where the field after the last one found is likely to be
 	names  *Names
 	err    *FieldError
@@ -65,10 +66,12 @@ func (v *Visitor) find(name string, need Need) ([]byte, bool) {
 		v.next++
 		return f[v.next-1].value, true
 	}
-	for i := range f {
-		if n := f[i].name; len(n) == len(name) && n[0] == name[0] && string(n) == name {
-			v.next = i + 1
-			return f[i].value, true
+	if v.there == 0 || v.there&nameBit(name) != 0 {
+		for i := range f {
+			if n := f[i].name; len(n) == len(name) && n[0] == name[0] && string(n) == name {
+				v.next = i + 1
+				return f[i].value, true
+			}
 		}
 	}
 	if need == Required {

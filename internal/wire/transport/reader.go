@@ -189,6 +189,7 @@ func (c *Conn) uncork() {
 	inline := c.owner.server && c.mu.unsent <= inlineWrite
 	c.mu.Unlock()
 	if !inline || c.writeOnce() {
+		c.owner.running.Add(1)
 		go c.drain()
 	}
 }

@@ -520,11 +520,7 @@ func TestReleaseOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s.Shutdown(ctx)
-	deadline := time.Now().Add(patience)
-	for given.Load() != released.Load() && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
+	s.Shutdown(ctx) // nothing is being written when it returns
 	if given.Load() != released.Load() {
 		t.Errorf("%d given, %d released", given.Load(), released.Load())
 	}

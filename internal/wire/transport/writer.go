@@ -72,12 +72,15 @@ func (c *Conn) queuedLocked(n int) {
 		return
 	}
 	c.mu.writing = true
+	c.owner.running.Add(1) // the reader has not ended, since the connection is open
 	c.mu.Unlock()
 	go c.drain()
 }
 
-// drain writes until nothing is left. The caller has set mu.writing for it.
+// drain writes until nothing is left. The caller has set mu.writing for it and counted it
+// among what the endpoint has running.
 func (c *Conn) drain() {
+	defer c.owner.running.Done()
 	for c.writeOnce() {
 	}
 }
