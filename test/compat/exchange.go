@@ -18,7 +18,7 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 	if err := h.buildJava(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
 	bolide := func(dir, store string) (*servers.Server, error) {
 		return servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Data: store})
