@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -120,12 +121,21 @@ func (f *produceFlags) writable(ctx context.Context, topic string) ([]queues, er
 	return can, nil
 }
 
-// choose picks the queue: by message group, else in turn.
+// choose picks the queue: that of the message group, the same as every gRPC producer picks,
+// or the next in turn.
 func (f *produceFlags) choose(at []queues) (broker queues, queue int32) {
 	if f.messageGroup != "" {
-		h := message.JavaHash(f.messageGroup) & 0x7fffffff
-		broker = at[int(h)%len(at)]
-		return broker, h % broker.write
+		all := int32(0)
+		for _, q := range at {
+			all += q.write
+		}
+		queue = int32(proxy.GroupQueue(f.messageGroup, int(all)))
+		for _, q := range at {
+			if queue < q.write {
+				return q, queue
+			}
+			queue -= q.write
+		}
 	}
 	f.turn++
 	broker = at[int(f.turn)%len(at)]

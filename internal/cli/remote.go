@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,6 +111,7 @@ func (r *remote) route(ctx context.Context, topic string) ([]queues, error) {
 			all = append(all, one)
 		}
 	}
+	slices.SortFunc(all, func(a, b queues) int { return strings.Compare(a.broker, b.broker) })
 	return all, nil
 }
 

@@ -2,9 +2,9 @@ package proxy
 
 import "github.com/bolidemq/bolide/internal/wire/message"
 
-// groupQueue is the queue, of n, of a message group: every proxy of a cluster, Apache's
+// GroupQueue is the queue, of n, of a message group: every proxy of a cluster, Apache's
 // included, must choose the same, or the order within the group is lost.
-func groupQueue(group string, n int) int {
+func GroupQueue(group string, n int) int {
 	return consistentHash(int64(message.JavaHash(group)), n)
 }
 
