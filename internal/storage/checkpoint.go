@@ -210,17 +210,17 @@ func (e *Engine) save(all bool) error {
 		c.indexTime = c.queueTime
 	}
 	e.saved.indexFiles = files
-	if withSnapshot {
-		e.saved.queues = ends
-		if err := e.writeSnapshot(""); err != nil {
-			return err
-		}
-	}
 	if err := e.replaceFile("checkpoint", c.encode()); err != nil {
 		return err
 	}
 	e.checkpointed.Store(c.dispatched)
-	return nil
+	if !withSnapshot {
+		return nil
+	}
+	// The snapshot comes second: an older one does no harm, a newer one would ask for more
+	// than the checkpoint lets a start trust.
+	e.saved.queues = ends
+	return e.writeSnapshot("")
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 
 	"github.com/bolidemq/bolide/internal/storage/consumequeue"
+	"github.com/bolidemq/bolide/internal/storage/keyindex"
 	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
@@ -92,7 +93,10 @@ func (r *recovery) readMarks() (known snapshot, err error) {
 	if err != nil {
 		return known, err
 	}
-	known, _ = decodeSnapshot(data)
+	known, ok := decodeSnapshot(data)
+	if ok && known.index == nil {
+		known.index = []keyindex.FileInfo{}
+	}
 	return known, nil
 }
 

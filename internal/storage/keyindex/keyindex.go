@@ -96,7 +96,7 @@ type FileInfo struct {
 }
 
 // Load reads the folder. known are the files that have to be there, oldest first, unless
-// all their records lie before logMin; the first file that is missing or unsound is removed with all later ones. clean says that
+// all their records lie before logMin, nil when that is not known; the first file that is missing or unsound is removed with all later ones. clean says that
 // the slots need no look. It returns the log offset behind which records have to be put
 // in again: those up to it, inclusive, are there; -1 when all have to.
 func (x *Index) Load(known []FileInfo, logMin int64, clean bool) (last int64, removed []string, err error) {
@@ -136,7 +136,11 @@ func (x *Index) Load(known []FileInfo, logMin int64, clean bool) (last int64, re
 		}
 	}
 	for _, name := range names[good:] {
-		removed = append(removed, name)
+		if known == nil || (len(known) > 0 && known[len(known)-1].Name >= names[good]) {
+			removed = append(removed, name)
+		}
+		// Otherwise it was begun after the last checkpoint, and a crash came before it was
+		// whole: its records are read again anyway.
 		if err := x.newFile(name).Remove(); err != nil {
 			return 0, nil, err
 		}
