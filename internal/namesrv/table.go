@@ -25,9 +25,10 @@ type Options struct {
 
 // Table is the route table under its lock.
 type Table struct {
-	o  Options
-	kv *KV
-	mu struct {
+	o    Options
+	kv   *KV
+	wake chan struct{} // a broker elsewhere has registered
+	mu   struct {
 		sync.RWMutex
 		r *routes
 	}
@@ -38,7 +39,7 @@ func New(o Options) *Table {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Table{o: o, kv: o.KV}
+	t := &Table{o: o, kv: o.KV, wake: make(chan struct{}, 1)}
 	if t.kv == nil {
 		t.kv = &KV{}
 	}
@@ -66,6 +67,10 @@ func (t *Table) Register(g Registration) (Registered, error) {
 	t.mu.Unlock()
 	if err == nil && !known {
 		t.o.Log.Info("broker registered", "cluster", g.Cluster, "broker", g.Broker, "id", g.ID, "address", g.Address, "topics", len(g.Topics))
+	}
+	select {
+	case t.wake <- struct{}{}:
+	default:
 	}
 	t.changed()
 	return out, err
@@ -262,19 +267,38 @@ func (t *Table) SystemTopics() (topics []string, broker Address) {
 	return topics, ""
 }
 
-// Run removes silent brokers until ctx ends.
+// Run removes silent brokers until ctx ends. It sleeps while there is none that could be
+// silent.
 func (t *Table) Run(ctx context.Context) error {
-	timer := time.NewTimer(t.scanInterval())
-	defer timer.Stop()
 	for {
+		if !t.watches() {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-t.wake:
+			}
+		}
+		timer := time.NewTimer(t.scanInterval())
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return ctx.Err()
 		case <-timer.C:
 		}
 		t.expire(time.Now())
-		timer.Reset(t.scanInterval())
 	}
+}
+
+// watches tells whether some broker is expected to give signs of life.
+func (t *Table) watches() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, l := range t.mu.r.live {
+		if l.conn != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *Table) scanInterval() time.Duration {

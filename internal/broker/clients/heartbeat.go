@@ -172,6 +172,7 @@ func (r *Registry) Passing(group string, s Subscription) {
 	if topics == nil {
 		topics = make(map[string]passing)
 		r.mu.passing[group] = topics
+		r.poke()
 	}
 	p := topics[s.Topic]
 	if p.sub == nil || !p.sub.Equal(&s) {

@@ -112,6 +112,7 @@ func (r *Registry) CloseChannel(ch Channel) {
 	var after aftermath
 	r.mu.Lock()
 	r.mu.closed[ch] = time.Now()
+	r.poke()
 	if j := r.mu.joined[ch]; j != nil {
 		for _, name := range slices.Clone(j.producers) {
 			r.dropProducer(name, ch, &after)
@@ -124,18 +125,23 @@ func (r *Registry) CloseChannel(ch Channel) {
 	r.finish(&after)
 }
 
-// Run expires silent members and sends collected notices until ctx ends.
+// Run expires silent members and sends collected notices until ctx ends. It sleeps while
+// there is nobody who could be silent.
 func (r *Registry) Run(ctx context.Context) error {
 	const scan = 10 * time.Second
 	next := time.Now().Add(scan)
 	timer := time.NewTimer(scan)
 	defer timer.Stop()
 	for {
+		expiry := timer.C
+		if r.empty() {
+			expiry = nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-r.wake:
-		case <-timer.C:
+		case <-expiry:
 		}
 		now := time.Now()
 		if !now.Before(next) {
@@ -147,6 +153,20 @@ func (r *Registry) Run(ctx context.Context) error {
 			due = next
 		}
 		timer.Reset(max(time.Until(due), 0))
+	}
+}
+
+// empty tells whether nothing here can expire.
+func (r *Registry) empty() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.mu.joined)+len(r.mu.passing)+len(r.mu.closed)+len(r.mu.pending) == 0
+}
+
+func (r *Registry) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -234,6 +254,9 @@ func (r *Registry) join(ch Channel, list func(*memberships) *[]string, name stri
 	if j == nil {
 		j = &memberships{}
 		r.mu.joined[ch] = j
+		if len(r.mu.joined) == 1 {
+			r.poke()
+		}
 	}
 	*list(j) = append(*list(j), name)
 }
@@ -321,10 +344,7 @@ func (r *Registry) notify(name string, now time.Time) {
 		ch.ConsumersChanged(name)
 	}
 	if later {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		r.poke()
 	}
 }
 

@@ -69,6 +69,7 @@ type Table struct {
 	// ordering is held from reading offsets into a batch until the batch is queued, so
 	// that an older offset is never queued behind a newer one.
 	ordering sync.Mutex
+	wake     chan struct{} // there is something to flush
 }
 
 // Open returns the table with what was stored.
@@ -79,7 +80,7 @@ func Open(o Options) (*Table, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Table{o: o}
+	t := &Table{o: o, wake: make(chan struct{}, 1)}
 	t.mu.entries = make(map[key]*entry)
 	t.mu.dirty = make(map[key]struct{})
 	if err := t.load(); err != nil {
@@ -279,6 +280,12 @@ func (t *Table) Clamp(bounds func(topic string, queue int32) (low, high int64)) 
 		}
 		e.mu.Unlock()
 	}
+	if moved > 0 {
+		select {
+		case t.wake <- struct{}{}:
+		default:
+		}
+	}
 	return moved
 }
 
@@ -344,6 +351,10 @@ func (t *Table) markDirty(k key) {
 	t.mu.Lock()
 	t.mu.dirty[k] = struct{}{}
 	t.mu.Unlock()
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
 }
 
 // DeleteTopic drops all offsets in a topic (R100).

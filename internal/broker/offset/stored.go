@@ -167,15 +167,23 @@ func (t *Table) CommitThen(group, topic string, queue int32, off int64, done fun
 	}
 }
 
-// Run flushes at each interval until ctx ends, and once more then.
+// Run flushes one interval after something has changed, until ctx ends, and once more
+// then.
 func (t *Table) Run(ctx context.Context) error {
-	tick := time.NewTicker(t.o.FlushEvery)
-	defer tick.Stop()
+	timer := time.NewTimer(t.o.FlushEvery)
+	timer.Stop()
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), t.Flush())
-		case <-tick.C:
+		case <-t.wake:
+			timer.Reset(t.o.FlushEvery)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), t.Flush())
+		case <-timer.C:
 			if err := t.Flush(); err != nil {
 				return err
 			}
