@@ -1,0 +1,106 @@
+package brokerrpc
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// The tests here hold the rows of docs/differences.md, "Sending and receiving over
+// Remoting": each says what Apache RocketMQ 5.5.0 does and asserts what Bolide does.
+
+func TestDiffRefusedSends(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	if err := n.Topics.Put(&topic.Config{Name: "RO", ReadQueues: 1, WriteQueues: 1, Perm: 4}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what, topic, body, props string
+		apache, bolide           int32
+		remark                   string
+	}{
+		{"empty body", "T", "", "", 1, 13, "the body is empty"},
+		{"separator in a value", "T", "x", "a\x01b\x01c\x02", 0, 13, `"a"`},
+		{"pair without a name", "T", "x", "\x01b\x02", 0, 13, "no name"},
+		{"delay that is no number", "T", "x", "DELAY\x01soon\x02", 1, 13, "soon"},
+		{"topic without write permission", "RO", "x", "", 0, 16, "permission 4"},
+		{"delivery at a time", "T", "x", "TIMER_DELAY_SEC\x0160\x02", 0, 1, "not served"},
+		{"half message", "T", "x", "TRAN_MSG\x01true\x02PGROUP\x01p\x02", 0, 16, "not served"},
+		{"lite topic", "T", "x", "__LITE_TOPIC\x01l\x02", 0, 1, "not served"},
+	} {
+		r := n.call(remoting.ReqSendMessageV2, sendHeader(c.topic, 0, c.props), []byte(c.body))
+		if r.Code != c.bolide || r.Code == c.apache || !strings.Contains(r.Remark, c.remark) {
+			t.Errorf("%s: %d %q, Apache answers %d", c.what, r.Code, r.Remark, c.apache)
+		}
+	}
+}
+
+// TestDiffDeadLettersStartAnew: Apache keeps the number of attempts.
+func TestDiffDeadLettersStartAnew(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.sendMany("T", 0, "x")
+	m := records(t, n.ok(remoting.ReqPullMessage, pullHeader("g", "T", 0, 0), nil, nil))[0]
+	n.ok(remoting.ReqConsumerSendMsgBack, &remoting.ConsumerSendMsgBackRequest{Offset: m.PhysicalOffset, Group: "g", MaxReconsumeTimes: remoting.Some[int32](0)}, nil, nil)
+	until(t, "the dead letter", func() bool { return n.Store.MaxOffset("%DLQ%g", 0) == 1 })
+	dead := records(t, n.ok(remoting.ReqPullMessage, pullHeader("reader", "%DLQ%g", 0, 0), nil, nil))[0]
+	if dead.ReconsumeTimes != 0 || dead.Properties.Value("__BOLIDE_DLQ_ATTEMPTS") != "1" || dead.Properties.Value("__BOLIDE_DLQ_REASON") != "attempts" ||
+		dead.Properties.Value(message.PropertyRetryTopic) != "T" {
+		t.Errorf("%+v", dead)
+	}
+}
+
+// TestDiffNewGroupBeginsWhereItWasTold is R059: Apache answers 0 as long as the queue's
+// first message is in memory, so a group that begins "from last" replays the queue.
+func TestDiffNewGroupBeginsWhereItWasTold(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.sendMany("T", 0, "old")
+	ask := &remoting.QueryConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T"}
+	if r := n.call(remoting.ReqQueryConsumerOffset, ask, nil); r.Code != remoting.ResQueryNotFound {
+		t.Errorf("%d", r.Code)
+	}
+}
+
+// TestDiffAcknowledgementsAreHonest: Apache answers 0 to all of these.
+func TestDiffAcknowledgementsAreHonest(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.sendMany("T", 0, "a", "b")
+	got, _ := n.pop(popHeader("T"))
+	n.change(got[0], 30000)
+	if r := n.ack(got[0]); r.Code != remoting.ResNoMessage {
+		t.Errorf("replaced receipt: %d", r.Code)
+	}
+	a := remoting.BatchAck{ConsumerGroup: "g", Topic: "T", Retry: "0", PopTime: got[1].receipt.PopTime, InvisibleTime: 60000}
+	a.Set(0)
+	a.Set(1)
+	r := n.call(remoting.ReqBatchAckMessage, nil, remoting.Marshal(&remoting.BatchAckBody{Acks: []remoting.BatchAck{a}}))
+	if r.Code != remoting.ResNoMessage || !strings.Contains(r.Remark, "1 messages") {
+		t.Errorf("batch: %d %q", r.Code, r.Remark)
+	}
+}
+
+// TestDiffClientClock: Apache answers 210 at once to a bornTime that is too old.
+func TestDiffClientClock(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.sendMany("T", 0, "a")
+	h := popHeader("T")
+	h.BornTime = 1
+	if got, code := n.pop(h); len(got) != 1 {
+		t.Errorf("%d", code)
+	}
+}
+
+// TestDiffRefusedCodesSayWhy: Apache's remark ends after "not supported".
+func TestDiffRefusedCodesSayWhy(t *testing.T) {
+	n := newNode(t)
+	if r := n.call(remoting.ReqEndTransaction, nil, nil); r.Code != 3 || !strings.HasPrefix(r.Remark, " request type 37 not supported") || !strings.Contains(r.Remark, "transactions") {
+		t.Errorf("%d %q", r.Code, r.Remark)
+	}
+}
