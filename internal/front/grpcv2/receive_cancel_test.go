@@ -130,3 +130,41 @@ func TestDrainAnswersLongPolls(t *testing.T) {
 	}
 	wantStatus(t, "drained", <-answered, v2.Code_MESSAGE_NOT_FOUND, "no new message")
 }
+
+// A client that does not read its answers fills the memory up to a limit, not beyond, and
+// others go on when it is gone.
+func TestClientThatDoesNotRead(t *testing.T) {
+	h := newHarness(t)
+	h.topic("orders", proxy.KindNormal)
+	m := normal("orders", "big")
+	m.Body = make([]byte, 2<<20)
+	h.sendOne(m)
+	record := h.queues["orders"][0]
+	for range 100 * 32 {
+		h.queues["orders"] = append(h.queues["orders"], &fakeRecord{bytes: record.bytes, message: record.message})
+	}
+	ctx, cancel := context.WithCancel(h.as("c"))
+	for n := 0; h.service.answering.Load() <= maxAnswering; n++ {
+		if n == 100 {
+			t.Fatal("never refused")
+		}
+		stream, err := h.client.ReceiveMessage(ctx, h.receiveRequest("orders"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); err != nil { // the status; the rest stays
+			t.Fatal(err)
+		}
+	}
+	st, _ := h.receive(h.as("d"), h.receiveRequest("orders"))
+	wantStatus(t, "receive", st, v2.Code_TOO_MANY_REQUESTS, "do not read")
+	cancel()
+	eventually(t, "the answers are gone", func() bool { return h.service.answering.Load() == 0 })
+	req := h.receiveRequest("orders")
+	req.BatchSize = 1
+	st, messages := h.receive(h.as("d"), req)
+	wantStatus(t, "receive", st, v2.Code_OK, "")
+	if len(messages) != 1 {
+		t.Errorf("%d messages", len(messages))
+	}
+}

@@ -30,6 +30,11 @@ const (
 	defaultRequestTimeout = 3 * time.Second
 )
 
+// maxAnswering is how many bytes of messages may be on their way to clients before
+// receives are refused. grpc-go writes what the client reads: one that does not read holds
+// its answer in memory for as long as it stays connected.
+const maxAnswering = 128 << 20
+
 // ReceiveMessage implements v2.MessagingServiceServer.
 func (s *Service) ReceiveMessage(req *v2.ReceiveMessageRequest, stream grpc.ServerStreamingServer[v2.ReceiveMessageResponse]) error {
 	s.calls.begin()
@@ -80,6 +85,9 @@ func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest)
 	remaining := time.Duration(-1)
 	if deadline, is := ctx.Deadline(); is {
 		remaining = max(0, time.Until(deadline))
+	}
+	if s.answering.Load() > maxAnswering {
+		return q, nil, refuse(v2.Code_TOO_MANY_REQUESTS, "%d MiB of messages wait for clients that do not read them", maxAnswering>>20)
 	}
 	if q.PollTime, err = pollTime(asked, remaining, requestTimeout, header(ctx, headerVersion)); err != nil {
 		return q, nil, err
@@ -158,7 +166,7 @@ type receiveWait struct {
 	answer   chan struct{}
 	popped   proxy.Popped
 	err      error
-	giveBack func(p *proxy.Popped, from int)
+	giveBack func(p *proxy.Popped)
 }
 
 func (w *receiveWait) done(p proxy.Popped, err error) {
@@ -168,7 +176,7 @@ func (w *receiveWait) done(p proxy.Popped, err error) {
 		return
 	}
 	if err == nil {
-		w.giveBack(&p, 0)
+		w.giveBack(&p)
 		release(&p)
 	}
 }
@@ -219,49 +227,58 @@ func (w *receiveWriter) write(p *proxy.Popped) error {
 	default:
 		return w.refuse(errNoNew)
 	}
+	size := sizeOf(p)
+	w.s.answering.Add(size)
+	defer w.s.answering.Add(-size)
+	err := w.messages(p)
+	if err == nil {
+		err = w.ctx.Err()
+	}
+	if err != nil {
+		// The client went away while the answer was on its way. Clients use an answer only
+		// when it is complete, so all of it is somebody else's now.
+		w.giveBack(p)
+	}
+	return err
+}
+
+func sizeOf(p *proxy.Popped) (n int64) {
+	for i := range p.Batches {
+		for k := range p.Batches[i].Records {
+			n += int64(len(p.Batches[i].Records[k].Bytes))
+		}
+	}
+	return n
+}
+
+func (w *receiveWriter) messages(p *proxy.Popped) error {
 	f := okFrame
-	err := w.stream.SendMsg(&f)
-	if err != nil || w.ctx.Err() != nil {
-		w.giveBack(p, 0)
+	if err := w.stream.SendMsg(&f); err != nil {
 		return err
 	}
 	enc := deliveryEncoder{topic: w.req.GetMessageQueue().GetTopic(), digest: w.digest, popped: p}
-	n := 0
 	for i := range p.Batches {
 		b := &p.Batches[i]
 		for k := range b.Records {
 			if err := enc.set(b, k); err != nil {
 				w.s.log.Error("a stored record can't be read", "topic", enc.topic.GetName(), "queue", b.QueueID,
 					"offset", b.Records[k].QueueOffset, "err", err)
-			} else if err := w.stream.SendMsg(&enc); err != nil {
-				w.giveBack(p, n)
+				continue
+			}
+			if err := w.stream.SendMsg(&enc); err != nil {
 				return err
 			}
-			n++
 		}
 	}
-	if err := w.end(); err != nil {
-		return err
-	}
-	if w.ctx.Err() != nil {
-		// The client went away while the answer was on its way: what it did not wait for
-		// is somebody else's.
-		w.giveBack(p, 0)
-	}
-	return nil
+	return w.end()
 }
 
-// giveBack makes the messages of p visible again at once, without counting an attempt,
-// those before the from-th excepted.
-func (w *receiveWriter) giveBack(p *proxy.Popped, from int) {
+// giveBack makes the messages of p visible again at once, without counting an attempt.
+func (w *receiveWriter) giveBack(p *proxy.Popped) {
 	topic, group := w.req.GetMessageQueue().GetTopic().GetName(), w.req.GetGroup().GetName()
-	n := 0
 	for i := range p.Batches {
 		b := &p.Batches[i]
 		for k := range b.Records {
-			if n++; n <= from {
-				continue
-			}
 			w.s.proxy.ChangeInvisible(proxy.ChangeRequest{Group: group, Topic: topic,
 				Handle: handleOf(p, b, k), Suspend: true}, w.givenBack)
 		}

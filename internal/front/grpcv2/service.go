@@ -16,6 +16,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
@@ -47,6 +48,8 @@ type Service struct {
 	maxMessageSize int
 	advertised     *v2.Endpoints // nil without Options.Advertise
 	log            *slog.Logger
+
+	answering atomic.Int64 // bytes of messages on their way to clients
 
 	stopping chan struct{}
 	stopOnce sync.Once
