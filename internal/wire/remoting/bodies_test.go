@@ -109,7 +109,7 @@ func TestFastjsonForms(t *testing.T) {
 				`"filterServerTable":{},"queueDatas":[{"brokerName":"b","perm":6,"readQueueNums":8,"topicSysFlag":0,"writeQueueNums":8}]}`},
 		{"queues as keys", &TopicStatsTable{OffsetTable: map[MessageQueue]TopicOffset{{"t", "b", 1}: {3, 2, 1}, {"t", "b", 0}: {}}},
 			`{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{"lastUpdateTimestamp":0,"maxOffset":0,"minOffset":0},` +
-				`{"brokerName":"b","queueId":1,"topic":"t"}:{"lastUpdateTimestamp":3,"maxOffset":2,"minOffset":1}},"topicPutTps":0}`},
+				`{"brokerName":"b","queueId":1,"topic":"t"}:{"lastUpdateTimestamp":3,"maxOffset":2,"minOffset":1}},"topicPutTps":0.0}`},
 		{"offsets", &ConsumerOffsetTable{OffsetTable: map[string]map[int32]int64{"t@g": {1: 7, 0: 12}}}, `{"offsetTable":{"t@g":{0:12,1:7}}}`},
 		{"unknown client", &QueryAssignmentResponseBody{}, `{}`},
 		{"no assignment", &QueryAssignmentResponseBody{Known: true}, `{"messageQueueAssignments":[]}`},

@@ -189,11 +189,14 @@ func (m *Members) int(p *int64) {
 
 func (m *Members) float(p *float64) {
 	if m.writing {
-		if math.IsNaN(*p) || math.IsInf(*p, 0) {
-			m.out = append(m.out, '0')
-			return
+		f := *p
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			f = 0
 		}
-		m.out = strconv.AppendFloat(m.out, *p, 'f', -1, 64)
+		m.out = strconv.AppendFloat(m.out, f, 'f', -1, 64)
+		if f == math.Trunc(f) {
+			m.out = append(m.out, ".0"...) // as Java writes it
+		}
 		return
 	}
 	if !m.read.null() {
