@@ -197,6 +197,9 @@ func (b *Broker) Check() error {
 			}
 		}
 	}
+	if err := b.Pop.Check(); err != nil {
+		return err
+	}
 	for level, off := range b.Timer.Offsets() {
 		if end := b.Store.MaxOffset(names.Schedule, level-1); off > end {
 			return fmt.Errorf("delay level %d is at %d, beyond its queue's end %d", level, off, end)

@@ -19,6 +19,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
@@ -72,7 +73,7 @@ func Open(o Options) (b *Broker, err error) {
 // openTables opens the state and what lives in it alone.
 func (b *Broker) openTables(o *Options) (err error) {
 	sc := o.StoreConfig.Get()
-	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
+	if err := segment.MkdirAll(o.FS, o.Dir); err != nil {
 		return fmt.Errorf("make the store's folder: %w", err)
 	}
 	b.State, err = state.Open(state.Options{FS: o.FS, Dir: o.FS.PathJoin(o.Dir, stateDir), Sync: sc.FlushDiskType == "SYNC_FLUSH",

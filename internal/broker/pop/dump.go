@@ -2,6 +2,7 @@ package pop
 
 import (
 	"cmp"
+	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -90,4 +91,42 @@ func (p *Popper) Count(group, topic string) (c Counts) {
 		w.mu.Unlock()
 	}
 	return c
+}
+
+// Check looks for contradictions: what is past the end of its queue (P4), and messages in
+// two states at once (P5).
+func (p *Popper) Check() error {
+	for _, v := range p.Dump(nil) {
+		end := p.o.Store.MaxOffset(v.Topic, v.QueueID)
+		fault := func(what string, off int64) error {
+			return fmt.Errorf("POP of group %s, topic %s, queue %d: offset %d %s", v.Group, v.Topic, v.QueueID, off, what)
+		}
+		if v.Next > end {
+			return fault(fmt.Sprintf("is next, beyond the end %d", end), v.Next)
+		}
+		state := make(map[int64]string)
+		note := func(off int64, what string) error {
+			if other, twice := state[off]; twice {
+				return fault("is "+other+" and "+what, off)
+			}
+			state[off] = what
+			if off >= v.Next {
+				return fault("is "+what+" and not yet read", off)
+			}
+			return nil
+		}
+		for _, f := range v.InFlight {
+			for _, off := range f.Offsets {
+				if err := note(off, "in flight"); err != nil {
+					return err
+				}
+			}
+		}
+		for _, off := range v.Aside {
+			if err := note(off, "set aside"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -53,11 +53,30 @@ func (p *Popper) Run(ctx context.Context) error {
 func (p *Popper) reviveDue() bool {
 	now := p.now()
 	round := p.due.take(nil, now, reviveRound)
+	var claims []*lapsing
 	for _, r := range round {
-		p.lapse(r, now)
+		if l := p.lapse(r, now); l != nil {
+			claims = append(claims, l)
+		}
+	}
+	if len(claims) > 0 {
+		p.commitNow()
+	}
+	for _, l := range claims {
+		l.copyAll()
 	}
 	p.revival.wg.Wait()
 	return len(round) == reviveRound
+}
+
+// commitNow waits until what happened so far is committed. A copy must not be in the log
+// before its delivery is in the database, and deliveries are committed lazily: after a
+// crash between the two the message would be visible in its own queue again, and in the
+// copy as well.
+func (p *Popper) commitNow() {
+	committed := make(chan struct{})
+	p.afterCommit(func(error) { close(committed) })
+	<-committed
 }
 
 // renewableLocked reports whether r is kept because its holder is there. r's window is
@@ -70,14 +89,14 @@ func (p *Popper) renewableLocked(r *record, now int64) bool {
 }
 
 // lapse decides what becomes of a record whose due time has come: it is renewed, goes back
-// to be delivered in place, or is claimed and copied.
-func (p *Popper) lapse(r *record, now int64) {
+// to be delivered in place, or is claimed, to be copied.
+func (p *Popper) lapse(r *record, now int64) *lapsing {
 	w := r.w
 	w.mu.Lock()
 	switch {
 	case w.mu.dropped || r.live == 0 || p.due.holds(r):
 		w.mu.Unlock() // acked, or changed, between the heap and here
-		return
+		return nil
 	case p.renewableLocked(r, now):
 		p.due.set(r, now+max(r.invisible, 1000))
 		w.touchLocked(r)
@@ -87,24 +106,23 @@ func (p *Popper) lapse(r *record, now int64) {
 		if f := p.o.Events.Renewed; f != nil {
 			f(w.key.group, w.key.topic, n)
 		}
-		return
+		return nil
 	case p.inPlaceLocked(w, r):
 		p.giveBackLocked(w, r, now)
 		w.mu.Unlock()
 		p.changed(w, nil)
 		p.lookAgain(w)
-		return
+		return nil
 	}
 	r.flags |= flagClaimed
 	r.flags &^= flagRenew
-	l := &lapsing{p: p, w: w, r: r, suspend: r.flags&flagSuspend != 0}
-	mask := r.live
+	l := &lapsing{p: p, w: w, r: r, mask: r.live, suspend: r.flags&flagSuspend != 0}
 	if r.more != nil {
-		mask &^= r.more.appended
+		l.mask &^= r.more.appended
 		l.ordered, l.attempts = r.more.group != 0, r.more.attempts
 	}
 	w.mu.Unlock()
-	l.copyAll(mask)
+	return l
 }
 
 // inPlaceLocked reports whether r's messages are delivered again from where they are: a
@@ -154,6 +172,7 @@ type lapsing struct {
 	p        *Popper
 	w        *window
 	r        *record
+	mask     uint64 // the messages to copy
 	suspend  bool
 	ordered  bool
 	attempts int32
@@ -164,11 +183,11 @@ type lapsing struct {
 	err  error
 }
 
-// copyAll writes the copies of the messages in mask. Each fails alone.
-func (l *lapsing) copyAll(mask uint64) {
-	l.left = bits.OnesCount64(mask) + 1
+// copyAll writes the copies. Each fails alone.
+func (l *lapsing) copyAll() {
+	l.left = bits.OnesCount64(l.mask) + 1
 	l.p.revival.wg.Add(1)
-	for m := mask; m != 0; m &= m - 1 {
+	for m := l.mask; m != 0; m &= m - 1 {
 		l.copyOne(bits.TrailingZeros64(m))
 	}
 	l.finished(-1, nil)

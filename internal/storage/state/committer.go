@@ -64,6 +64,7 @@ func (d *DB) CommitSourceWithin(s Source, delay time.Duration) {
 func (d *DB) takeLazyLocked(round []submission) []submission {
 	for s := range d.mu.lazy {
 		if _, queued := d.mu.sources[s]; !queued {
+			d.mu.sources[s] = struct{}{}
 			round = append(round, submission{source: s})
 		}
 	}
@@ -167,9 +168,7 @@ func (d *DB) drain() {
 		round := d.mu.queue
 		d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
 		round = d.takeLazyLocked(round)
-		for _, s := range round {
-			delete(d.mu.sources, s.source)
-		}
+		clear(d.mu.sources)
 		d.mu.Unlock()
 
 		d.commit(round)
