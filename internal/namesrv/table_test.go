@@ -3,6 +3,7 @@ package namesrv
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,13 @@ func newTable(o Options) *Table {
 
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var closed []any
-		table := newTable(Options{Expired: func(conn any) { closed = append(closed, conn) }})
+		table := newTable(Options{Expired: func(conn any) {
+			mu.Lock()
+			defer mu.Unlock()
+			closed = append(closed, conn)
+		}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- table.Run(ctx) }()
@@ -48,9 +54,11 @@ func TestExpiry(t *testing.T) {
 		if len(names) != 3 || names[0] != "beats" || names[1] != "long" || names[2] != "self" {
 			t.Fatal(names)
 		}
+		mu.Lock()
 		if len(closed) != 1 || closed[0] != Address("h:1") {
 			t.Fatal(closed)
 		}
+		mu.Unlock()
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
 		if route, _ := table.Route("t"); len(route.Brokers) != 1 || route.Brokers[0].Name != "self" {

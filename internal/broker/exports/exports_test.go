@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,8 +195,14 @@ func TestRunWritesAtMostOncePerInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := vfs.NewMem()
 		db := openState(t, fs)
-		tab := &table{word: "x"}
-		e, err := Open(Options{FS: fs, Dir: "config", State: db}, tab.file("t.json"))
+		var word atomic.Value
+		var writes atomic.Int32
+		word.Store("x")
+		file := File{Name: "t.json", Import: func([]byte) error { return nil }, Export: func() ([]byte, error) {
+			writes.Add(1)
+			return []byte("[" + word.Load().(string) + "]"), nil
+		}}
+		e, err := Open(Options{FS: fs, Dir: "config", State: db}, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,14 +210,14 @@ func TestRunWritesAtMostOncePerInterval(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- e.Run(ctx) }()
 		for i := range 100 {
-			tab.word = fmt.Sprint(i)
+			word.Store(fmt.Sprint(i))
 			e.Changed("t.json")
 			time.Sleep(100 * time.Millisecond)
 		}
-		if tab.writes < 2 || tab.writes > 3 {
-			t.Fatalf("%d writes in 10 s", tab.writes)
+		if n := writes.Load(); n < 2 || n > 3 {
+			t.Fatalf("%d writes in 10 s", n)
 		}
-		tab.word = "last"
+		word.Store("last")
 		e.Changed("t.json")
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {

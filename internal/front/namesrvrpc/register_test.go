@@ -235,10 +235,3 @@ func TestSilentNameServer(t *testing.T) {
 		_ = silent.Shutdown(ctx)
 	})
 }
-
-func TestSplitAddresses(t *testing.T) {
-	got := register.SplitAddresses(" a:1;b:2 ; http://c:3,a:1;;")
-	if len(got) != 3 || got[0] != "a:1" || got[1] != "b:2" || got[2] != "c:3" {
-		t.Fatal(got)
-	}
-}
