@@ -6,7 +6,8 @@
 //   - every other message still comes.
 //
 // BOLIDE_CRASH_ROUNDS is the number of kills (2 when empty), BOLIDE_CRASH_SEED repeats a
-// run's random moments, BOLIDE_BINARY names a binary that is built already.
+// run's random moments, BOLIDE_BINARY names a binary that is built already, and BOLIDE_CRASH_KEEP
+// a folder in which the data of a run that failed is left.
 package crash
 
 import (
@@ -44,8 +45,12 @@ func TestKill(t *testing.T) {
 	for _, flush := range []string{"ASYNC_FLUSH", "SYNC_FLUSH"} {
 		t.Run(flush, func(t *testing.T) {
 			t.Logf("seed %d, %d kills", seed, rounds)
+			dir := t.TempDir()
+			if keep := os.Getenv("BOLIDE_CRASH_KEEP"); keep != "" {
+				dir = filepath.Join(keep, flush)
+			}
 			r := &run{
-				t: t, binary: binary, dir: t.TempDir(), flush: flush,
+				t: t, binary: binary, dir: dir, flush: flush,
 				random: rand.New(rand.NewPCG(seed, 1)),
 				ledger: newLedger(),
 			}

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
 // ledger remembers what was sent, delivered and acknowledged, by the message's number.
@@ -11,14 +13,14 @@ type ledger struct {
 	next atomic.Int64
 
 	mu        sync.Mutex
-	stored    map[int64]bool  // the producer got an OK
-	delivered map[int64]int64 // highest pop time of a delivery
-	acked     map[int64]int64 // pop time of the delivery whose acknowledgement got an OK
-	open      map[int64]bool  // an acknowledgement got no answer: done or not
+	stored    map[int64]bool           // the producer got an OK
+	delivered map[int64]receipt.Handle // the delivery with the highest pop time
+	acked     map[int64]receipt.Handle // the delivery whose acknowledgement got an OK
+	open      map[int64]bool           // an acknowledgement got no answer: done or not
 }
 
 func newLedger() *ledger {
-	return &ledger{stored: map[int64]bool{}, delivered: map[int64]int64{}, acked: map[int64]int64{}, open: map[int64]bool{}}
+	return &ledger{stored: map[int64]bool{}, delivered: map[int64]receipt.Handle{}, acked: map[int64]receipt.Handle{}, open: map[int64]bool{}}
 }
 
 func (l *ledger) counts() (stored, acked int) {
@@ -34,23 +36,25 @@ func (l *ledger) wasStored(n int64) {
 }
 
 // wasDelivered checks a delivery against the acknowledgements with OK.
-func (l *ledger) wasDelivered(t *testing.T, n, popTime int64) {
+func (l *ledger) wasDelivered(t *testing.T, n int64, h receipt.Handle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at, ok := l.acked[n]; ok {
-		t.Errorf("message %d came again (pop time %d) after its acknowledgement (of pop time %d) got an OK", n, popTime, at)
+	if done, ok := l.acked[n]; ok {
+		t.Errorf("message %d came again as %v after its acknowledgement as %v got an OK", n, h, done)
 	}
-	l.delivered[n] = max(l.delivered[n], popTime)
+	if before, ok := l.delivered[n]; !ok || h.PopTime > before.PopTime {
+		l.delivered[n] = h
+	}
 }
 
 // wasAcked checks an OK against later deliveries that other consumers got meanwhile.
-func (l *ledger) wasAcked(t *testing.T, n, popTime int64) {
+func (l *ledger) wasAcked(t *testing.T, n int64, h receipt.Handle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.delivered[n] > popTime {
-		t.Errorf("message %d: an acknowledgement of pop time %d got an OK after a delivery at %d", n, popTime, l.delivered[n])
+	if last := l.delivered[n]; last.PopTime > h.PopTime {
+		t.Errorf("message %d: an acknowledgement as %v got an OK after a delivery as %v", n, h, last)
 	}
-	l.acked[n] = popTime
+	l.acked[n] = h
 }
 
 func (l *ledger) mayBeAcked(n int64) {

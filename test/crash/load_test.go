@@ -118,7 +118,7 @@ func consume(ctx context.Context, t *testing.T, addr string, l *ledger, drain bo
 			return
 		}
 		for _, d := range deliveries {
-			l.wasDelivered(t, d.number, d.handle.PopTime)
+			l.wasDelivered(t, d.number, d.handle)
 			if seen++; !drain && seen%7 == 0 {
 				continue
 			}
@@ -131,7 +131,7 @@ func consume(ctx context.Context, t *testing.T, addr string, l *ledger, drain bo
 				return
 			}
 			if a.Code == remoting.ResSuccess {
-				l.wasAcked(t, d.number, d.handle.PopTime)
+				l.wasAcked(t, d.number, d.handle)
 			}
 		}
 	}
