@@ -84,3 +84,49 @@ func holdsBytes(a, b []byte, exact bool) bool {
 	}
 	return true
 }
+
+var responseHeaders = map[int32]func() Header{
+	ReqSendMessage:                func() Header { return new(SendMessageResponse) },
+	ReqSendMessageV2:              func() Header { return new(SendMessageResponse) },
+	ReqSendBatchMessage:           func() Header { return new(SendMessageResponse) },
+	ReqPullMessage:                func() Header { return new(PullMessageResponse) },
+	ReqLitePullMessage:            func() Header { return new(PullMessageResponse) },
+	ReqQueryConsumerOffset:        func() Header { return new(QueryConsumerOffsetResponse) },
+	ReqGetMaxOffset:               func() Header { return new(GetMaxOffsetResponse) },
+	ReqHeartBeat:                  func() Header { return new(HeartbeatResponse) },
+	ReqRegisterBroker:             func() Header { return new(RegisterBrokerResponse) },
+	ReqPopMessage:                 func() Header { return new(PopMessageResponse) },
+	ReqChangeMessageInvisibleTime: func() Header { return new(ChangeMessageInvisibleTimeResponse) },
+}
+
+// TestCapturedResponseHeaders holds that every field of a captured answer is one of its
+// header's and is written again as it was.
+func TestCapturedResponseHeaders(t *testing.T) {
+	for name, frame := range captured(t) {
+		code, _ := strconv.Atoi(strings.Split(filepath.Base(name), "-")[0])
+		var c Command
+		if err := c.Parse(bytes.Clone(frame[LengthSize:])); err != nil || !c.IsResponse() || c.Ext.Len() == 0 {
+			continue
+		}
+		made := responseHeaders[int32(code)]
+		if made == nil {
+			t.Errorf("%s: no response header is known for code %d", name, code)
+			continue
+		}
+		h := made()
+		if err := c.Decode(h); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var again Command
+		if err := again.Parse(AppendResponse(nil, 1, c.Code, "", h, nil)[LengthSize:]); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		c.Ext.Each(func(field, value []byte) {
+			if got, _ := again.Ext.Get(string(field)); got != string(value) {
+				t.Errorf("%s: field %s: %q became %q", name, field, value, got)
+			}
+		})
+	}
+}
