@@ -1,0 +1,55 @@
+package bench_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bolidemq/bolide/bolidetest"
+	"github.com/bolidemq/bolide/internal/bench"
+)
+
+// TestWorkloads runs every workload over both protocols against a server in this process: a
+// run is complete only when every message was seen exactly once.
+func TestWorkloads(t *testing.T) {
+	srv := bolidetest.Start(t)
+	plain := bench.Options{
+		Namesrv: srv.Namesrv(), Endpoint: srv.GRPC(),
+		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Count: 500, Batch: 32,
+	}
+	for _, c := range []struct {
+		name, workload string
+		change         func(*bench.Options)
+	}{
+		{"send over Remoting", "send", func(o *bench.Options) { o.Protocol = bench.Remoting }},
+		{"send after a warm-up", "send", func(o *bench.Options) { o.Protocol, o.Warmup = bench.Remoting, 50 }},
+		{"pull", "pull", func(o *bench.Options) { o.Protocol = bench.Remoting }},
+		{"pop over Remoting", "pop", func(o *bench.Options) { o.Protocol = bench.Remoting }},
+		{"pop over Remoting, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.AckBatch = bench.Remoting, true }},
+		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
+		{"send over gRPC", "send", func(o *bench.Options) { o.Protocol = bench.GRPC }},
+		{"send over gRPC and TLS", "send", func(o *bench.Options) { o.Protocol, o.TLS = bench.GRPC, true }},
+		{"pop over gRPC", "pop", func(o *bench.Options) { o.Protocol = bench.GRPC }},
+		{"pop over gRPC, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.AckBatch = bench.GRPC, true }},
+		{"latency over gRPC", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.GRPC, 500, time.Second }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := plain
+			c.change(&o)
+			begun, ended := 0, 0
+			o.Begin, o.End = func() { begun++ }, func() { ended++ }
+			r, err := bench.Workloads[c.workload](t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Complete() || r.Messages != 500 || r.Unverified {
+				t.Errorf("%+v", r)
+			}
+			if r.Latency.P50 <= 0 || r.Latency.Max < r.Latency.P99 || r.PerSecond <= 0 {
+				t.Errorf("latency %+v, %v/s", r.Latency, r.PerSecond)
+			}
+			if begun != 1 || ended != 1 {
+				t.Errorf("the measured part began %d times and ended %d times", begun, ended)
+			}
+		})
+	}
+}
