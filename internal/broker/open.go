@@ -73,6 +73,7 @@ func Open(o Options) (b *Broker, err error) {
 // openTables opens the state and what lives in it alone.
 func (b *Broker) openTables(o *Options) (err error) {
 	sc := o.StoreConfig.Get()
+	// Durably: a folder that a power cut takes away takes everything in it along.
 	if err := segment.MkdirAll(o.FS, o.Dir); err != nil {
 		return fmt.Errorf("make the store's folder: %w", err)
 	}
