@@ -152,7 +152,14 @@ func (e *Engine) encodeMore(c *encoder, m *message.Message) (err error) {
 		m = &c.msg
 	}
 	start := len(c.buf)
-	if c.buf, err = message.AppendStored(c.buf, m); err != nil {
+	store := message.AppendStored
+	if strings.Contains(string(m.Properties), message.PropertySource) {
+		// A copy ends the state that it came from. Were its properties torn in a power cut
+		// while its body is whole, recovery would take it for a message of its own, so these
+		// records carry a checksum of all their bytes.
+		store = message.AppendStoredCRC
+	}
+	if c.buf, err = store(c.buf, m); err != nil {
 		return err
 	}
 	if size, most := len(c.buf)-start, e.opt.MaxMessageSize+recordSlack; size > most {

@@ -270,7 +270,7 @@ func show(record []byte) string {
 	var props []string
 	for name, value := range m.Properties.All() {
 		switch name {
-		case message.PropertyUniqKey, message.PropertyCluster:
+		case message.PropertyUniqKey, message.PropertyCluster, message.PropertyCRC:
 			continue
 		case message.PropertyOriginMessageID, message.PropertyFirstPopTime:
 			value = "…"
