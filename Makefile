@@ -54,6 +54,6 @@ bench:
 	$(GO) test -run='^$$' -bench=. -count=6 ./internal/... > $$old/new.txt; \
 	$(GO) run golang.org/x/perf/cmd/benchstat@latest $$old/bench.txt $$old/new.txt
 
-# Both servers in turn on the same workloads; the table of docs/performance.md.
+# Both servers in turn on the same workloads; writes the figures of docs/performance.md.
 bench-apache: build
-	$(GO) run ./test/benchapache --binary bin/bolide
+	$(GO) run ./test/benchapache --binary bin/bolide --doc docs/performance.md

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -17,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -68,7 +70,7 @@ type measurer struct {
 
 func run(ctx context.Context) error {
 	m := &measurer{}
-	var which, out string
+	var which, out, doc string
 	var bigLog int
 	flag.StringVar(&m.binary, "binary", "bin/bolide", "Bolide's binary, which is the generator too")
 	flag.IntVar(&m.runs, "runs", 3, "measured runs of each workload")
@@ -78,6 +80,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&m.apache.ProxyHeap, "proxy-heap", "1g", "heap of Apache's proxy")
 	flag.IntVar(&bigLog, "big-log", 10, "GiB of the log that Bolide is started with; 0 leaves that out")
 	flag.StringVar(&out, "json", "", "file for all results")
+	flag.StringVar(&doc, "doc", "", "document whose figures are replaced")
 	flag.Parse()
 	var err error
 	if m.binary, err = filepath.Abs(m.binary); err != nil {
@@ -112,8 +115,29 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	printTable(os.Stdout, all["apache"], all["bolide"], empty, big)
-	return nil
+	var table bytes.Buffer
+	printTable(&table, all["apache"], all["bolide"], empty, big)
+	if doc != "" {
+		if err := replaceFigures(doc, table.Bytes()); err != nil {
+			return err
+		}
+	}
+	_, err = os.Stdout.Write(table.Bytes())
+	return err
+}
+
+// replaceFigures puts the table behind the line that says so in the document.
+func replaceFigures(doc string, table []byte) error {
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		return err
+	}
+	const line = "<!-- figures: what follows is written by make bench-apache -->\n"
+	before, _, found := bytes.Cut(text, []byte(line))
+	if !found {
+		return fmt.Errorf("%s has no line %q", doc, line)
+	}
+	return os.WriteFile(doc, slices.Concat(before, []byte(line+"\n"), table), 0o644)
 }
 
 // figures are all that is measured of one server.
