@@ -2,9 +2,11 @@ package storage
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bolidemq/bolide/internal/storage/commitlog"
 	"github.com/bolidemq/bolide/internal/storage/consumequeue"
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // dispatch follows the log: what is complete goes into queues and index and becomes
@@ -74,8 +76,15 @@ func (e *Engine) enqueue(n *note, p *Placed) Dispatched {
 		return d
 	}
 	entry := consumequeue.Entry{Physical: p.PhysicalOffset, Size: p.Size, TagsCode: d.TagsCode}
-	if err := q.Append(p.QueueOffset, entry); err != nil {
-		// The log gives offsets out without gaps, so this is damage that recovery did not see.
+	err := q.Append(p.QueueOffset, entry)
+	var gap *consumequeue.Gap
+	if errors.As(err, &gap) {
+		// The log gives offsets out without gaps, so this is damage of the log itself. A gap
+		// of more records than fit in between is damage of this record's own offset.
+		if gap.Got-gap.Max > (p.PhysicalOffset-gap.Physical)/message.HeaderSize {
+			e.opt.Log.Error("a record's queue offset can't be true; its queue goes on without it", "at", p.PhysicalOffset, "err", err)
+			return d
+		}
 		e.opt.Log.Error("a queue misses entries; they are filled", "err", err)
 		q.Fill(p.QueueOffset)
 		if err := q.Append(p.QueueOffset, entry); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -328,10 +329,19 @@ func placedOf(m *message.Message) Placed {
 	return Placed{PhysicalOffset: m.PhysicalOffset, QueueOffset: m.QueueOffset, StoreTimestamp: m.StoreTimestamp, QueueID: m.QueueID, Size: m.StoreSize}
 }
 
+// maxQueueOffset is what no queue can have reached: no checksum covers a record's offset.
+const maxQueueOffset = 1 << 50
+
 // belongs reports whether a record is dispatched at all: not when it is older than its
-// topic, and not when it is one of the kinds that Bolide does not write.
+// topic, not when its topic or its offset can't be true, and not when it is one of the kinds that
+// Bolide does not write.
 func (r *recovery) belongs(m *message.Message) bool {
-	return m.PhysicalOffset >= r.e.opt.Birth(m.Topic) && m.SysFlag&message.SysInnerBatch == 0
+	return isFolderName(m.Topic) && m.QueueOffset >= 0 && m.QueueOffset < maxQueueOffset && m.PhysicalOffset >= r.e.opt.Birth(m.Topic) && m.SysFlag&message.SysInnerBatch == 0
+}
+
+// isFolderName keeps what a damaged record says from becoming a path of its own.
+func isFolderName(topic string) bool {
+	return topic != "" && topic != "." && topic != ".." && !strings.ContainsAny(topic, "/\\\x00")
 }
 
 // dispatch deals with one record that was read.

@@ -69,6 +69,7 @@ type Gap struct {
 	Topic    string
 	ID       int32
 	Max, Got int64
+	Physical int64 // log offset that the last entry points to
 }
 
 // Error names the queue and the two offsets.
@@ -90,7 +91,9 @@ func (q *Queue) Append(at int64, e Entry) error {
 			return nil
 		}
 		if q.mu.max != 0 {
-			return &Gap{Topic: q.Topic.Name, ID: q.ID, Max: q.mu.max, Got: at}
+			v := q.viewLocked()
+			last, _ := v.entry(q.mu.max - 1)
+			return &Gap{Topic: q.Topic.Name, ID: q.ID, Max: q.mu.max, Got: at, Physical: last.Physical}
 		}
 		q.beginLocked(at)
 	}
@@ -121,6 +124,11 @@ func (q *Queue) Begin(at int64) {
 func (q *Queue) beginLocked(at int64) {
 	perFile := int64(q.store.opt.FileEntries)
 	first := at - at%perFile
+	if files := q.mu.set.Files(); len(files) > 0 && files[0].Base != first*EntrySize {
+		// Files without entries, left by a crash or by damage. Where one can't be removed, the
+		// next start finds that it does not fit and makes the queue anew.
+		_ = q.mu.set.RemoveFrom(0)
+	}
 	q.mu.first, q.mu.flushed, q.mu.max = first, first, at
 	q.mu.min, q.mu.minFor = at, 0
 	q.mu.tail = nil
