@@ -237,3 +237,31 @@ func (e endless) MaxOffset(topic string, _ int32) int64 {
 	}
 	return 0
 }
+
+// TestLapseTogether holds that what lapses in one moment is handled linearly (R008): 20,000
+// messages cost about ten times what 2,000 do. The limit is generous.
+func TestLapseTogether(t *testing.T) {
+	took := func(n int) time.Duration {
+		b := newTestBroker(t, false)
+		b.open(true)
+		defer func() { b.close() }()
+		b.topic("t", "", 8)
+		for i := range n {
+			b.send("t", int32(i%8), "m", "", "")
+		}
+		if got := popAll(t, b.pop, nil); got != n {
+			t.Fatalf("%d of %d", got, n)
+		}
+		start := time.Now()
+		b.clock.Advance(61 * time.Second)
+		for b.store.MaxOffset("%RETRY%g_t", 0) < int64(n) {
+			time.Sleep(time.Millisecond)
+		}
+		return time.Since(start)
+	}
+	few, many := took(2000), took(20_000)
+	t.Logf("2,000 in %v, 20,000 in %v", few, many)
+	if many > 60*few+10*time.Second {
+		t.Errorf("2,000 took %v, 20,000 took %v", few, many)
+	}
+}
