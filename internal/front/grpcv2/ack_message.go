@@ -19,6 +19,7 @@ type ackCall struct {
 	buf          mem.Buffer
 	group, topic string
 	entries      []ackEntry
+	tooMany      bool // more than maxEntries: the rest was not read
 	handles      []receipt.Handle
 	index        []int // of the entry that a handle is from
 
@@ -28,6 +29,9 @@ type ackCall struct {
 	code v2.Code
 	text string
 }
+
+// maxEntries bounds what is kept of a request: an empty entry is two bytes on the wire.
+const maxEntries = 10_000
 
 // ackEntry is one entry of the request, and of the answer.
 type ackEntry struct {
@@ -53,7 +57,7 @@ func (c *ackCall) release() {
 	}
 	clear(c.entries)
 	c.entries, c.handles, c.index = c.entries[:0], c.handles[:0], c.index[:0]
-	c.group, c.topic, c.text = "", "", ""
+	c.group, c.topic, c.text, c.tooMany = "", "", "", false
 	ackCalls.Put(c)
 }
 
@@ -115,6 +119,9 @@ func (s *Service) tryAck(ctx context.Context, c *ackCall) error {
 	if err := checkGroup(c.group); err != nil {
 		return err
 	}
+	if c.tooMany {
+		return refuse(v2.Code_BAD_REQUEST, "a request has at most %d entries", maxEntries)
+	}
 	for i := range c.entries {
 		h, err := parseHandle(c.entries[i].handle)
 		if err != nil {
@@ -164,6 +171,10 @@ func (c *ackCall) readWire(buf mem.Buffer) (err error) {
 		case 2:
 			_, c.topic, err = readResource(v, c.topic)
 		case 3:
+			if len(c.entries) == maxEntries {
+				c.tooMany = true
+				continue
+			}
 			c.entries = append(c.entries, ackEntry{})
 			err = c.entries[len(c.entries)-1].read(v)
 		}

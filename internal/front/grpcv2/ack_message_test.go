@@ -26,10 +26,10 @@ func sameAck(t *testing.T, wire []byte) {
 	if err != nil {
 		return
 	}
-	if c.topic != want.GetTopic().GetName() || c.group != want.GetGroup().GetName() || len(c.entries) != len(want.GetEntries()) {
+	if c.topic != want.GetTopic().GetName() || c.group != want.GetGroup().GetName() || !c.tooMany && len(c.entries) != len(want.GetEntries()) {
 		t.Fatalf("got %q %q %v, want %v", c.topic, c.group, c.entries, &want)
 	}
-	for i, e := range want.GetEntries() {
+	for i, e := range want.GetEntries()[:len(c.entries)] {
 		if c.entries[i].id != e.GetMessageId() || c.entries[i].handle != e.GetReceiptHandle() {
 			t.Fatalf("entry %d: got %+v, want %v", i, c.entries[i], e)
 		}

@@ -1,6 +1,8 @@
 package grpcv2
 
 import (
+	"fmt"
+
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -37,10 +39,18 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.proto.Marshal(v)
 }
 
+// maxPlain is the largest message of an RPC that carries no bodies. Only sends may be as
+// large as maxInbound; in others that much would be millions of empty elements, each of
+// them many times its size in memory.
+const maxPlain = 4 << 20
+
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if r, ok := v.(wireReader); ok {
 		return r.readWire(data.MaterializeToBuffer(c.buffers))
+	}
+	if n := data.Len(); n > maxPlain {
+		return fmt.Errorf("the message has %d bytes, the most is %d", n, maxPlain)
 	}
 	return c.proto.Unmarshal(data, v)
 }

@@ -22,6 +22,7 @@ import (
 type sendCall struct {
 	buf      mem.Buffer
 	messages []sentMessage
+	tooMany  bool   // more than maxMessages or maxElements: the rest was not read
 	text     []byte // property texts of the messages
 	stored   []message.Message
 	pointers []*message.Message
@@ -57,6 +58,9 @@ func (c *sendCall) release() {
 		m := &c.messages[i]
 		clear(m.properties)
 		clear(m.keys)
+		if cap(m.keys) > 1024 {
+			m.keys = nil
+		}
 		m.reset()
 	}
 	clear(c.stored)
@@ -93,6 +97,9 @@ func (s *Service) sendMessage(ctx context.Context, c *sendCall) {
 func (s *Service) trySend(ctx context.Context, c *sendCall) error {
 	if _, err := clientID(ctx); err != nil {
 		return err
+	}
+	if c.tooMany {
+		return refuse(v2.Code_BAD_REQUEST, "a request has at most %d messages with %d keys and properties", maxMessages, maxElements)
 	}
 	if len(c.messages) == 0 {
 		return refuse(v2.Code_MESSAGE_CORRUPTED, "no message to send")
@@ -147,6 +154,9 @@ func (s *Service) checkMessage(m *sentMessage) error {
 	}
 	if len(m.properties) > maxUserProperties {
 		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "too many user properties, max is %d", maxUserProperties)
+	}
+	if len(m.keys) > maxKeys {
+		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "too many keys, max is %d", maxKeys)
 	}
 	size := 0
 	for i := range m.properties {

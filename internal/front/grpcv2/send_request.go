@@ -8,6 +8,8 @@ import (
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // sentMessage is one message of a SendMessageRequest, as far as the server reads it. Its
@@ -54,24 +56,39 @@ func (m *sentMessage) reset() {
 	*m = sentMessage{properties: m.properties[:0], keys: m.keys[:0]}
 }
 
+// What is kept of one request while it is read: an empty message, key or property is two
+// bytes on the wire and many times that in memory. What is over the most is not read, and
+// the request is refused.
+const (
+	maxMessages = 10_000
+	maxElements = 1 << 20               // keys and user properties of all messages
+	maxKeys     = message.MaxProperties // of one message: with their separators they fill it
+)
+
 var errText = errors.New("a string is not UTF-8")
 
 // readWire implements wireReader.
 func (r *sendCall) readWire(buf mem.Buffer) error {
 	r.buf = buf
-	r.messages = r.messages[:0]
+	r.messages, r.tooMany = r.messages[:0], false
+	elements := 0
 	return eachField(buf.ReadOnlyData(), func(num protowire.Number, v []byte, _ uint64) error {
-		if num != 1 || v == nil {
+		if num != 1 || v == nil || r.tooMany {
 			return nil
 		}
 		n := len(r.messages)
+		if r.tooMany = n == maxMessages || elements > maxElements; r.tooMany {
+			return nil
+		}
 		if n < cap(r.messages) {
 			r.messages = r.messages[:n+1]
 		} else {
 			r.messages = append(r.messages, sentMessage{})
 		}
 		r.messages[n].reset()
-		return r.messages[n].read(v)
+		err := r.messages[n].read(v)
+		elements += len(r.messages[n].keys) + len(r.messages[n].properties)
+		return err
 	})
 }
 
@@ -158,7 +175,7 @@ func (m *sentMessage) readProperty(b []byte) error {
 			return nil
 		}
 		if i == maxUserProperties {
-			break // refused anyway: no need to look further, at quadratic cost
+			return nil // refused anyway: no need to keep more, or to look further at quadratic cost
 		}
 	}
 	m.properties = append(m.properties, p)
@@ -203,8 +220,9 @@ func (m *sentMessage) readSystemBytes(num protowire.Number, v []byte) (err error
 		m.tag, err = text(v)
 	case 2:
 		var key string
-		key, err = text(v)
-		m.keys = append(m.keys, key)
+		if key, err = text(v); len(m.keys) <= maxKeys {
+			m.keys = append(m.keys, key)
+		}
 	case 3:
 		m.id, err = text(v)
 	case 7:

@@ -1,14 +1,21 @@
 package grpcv2
 
 import (
+	"bytes"
+	"slices"
 	"testing"
 	"time"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/proxy"
 )
 
 func fullRequest() *v2.SendMessageRequest {
@@ -46,6 +53,9 @@ func same(t *testing.T, wire []byte) {
 	if err != nil {
 		return
 	}
+	if c.tooMany && len(want.Messages) > len(c.messages) {
+		return // refused, the rest is not read
+	}
 	if len(c.messages) != len(want.Messages) {
 		t.Fatalf("%d messages, want %d", len(c.messages), len(want.Messages))
 	}
@@ -81,6 +91,9 @@ func same(t *testing.T, wire []byte) {
 		if got.hasRecoverAfter != (sys.GetOrphanedTransactionRecoveryDuration() != nil) || got.recoverAfter != sys.GetOrphanedTransactionRecoveryDuration().GetSeconds() {
 			t.Fatalf("recover after %d, want %v", got.recoverAfter, sys.GetOrphanedTransactionRecoveryDuration())
 		}
+		if len(got.keys) > maxKeys && len(sys.GetKeys()) > maxKeys {
+			continue // refused, the rest is not kept
+		}
 		if len(got.keys) != len(sys.GetKeys()) {
 			t.Fatalf("keys %q, want %q", got.keys, sys.GetKeys())
 		}
@@ -113,6 +126,64 @@ func TestSendRequestReadsAsProtobuf(t *testing.T) {
 	b := marshal(t, &v2.Message{Topic: &v2.Resource{ResourceNamespace: "n"}, UserProperties: map[string]string{"k": "2"}, SystemProperties: &v2.SystemProperties{MessageId: "2", Keys: []string{"b"}}})
 	both := append(a, b...)
 	same(t, append([]byte{1<<3 | 2, byte(len(both))}, both...))
+}
+
+// TestRequestsOfMillionsOfNothing sends what is two bytes an element on the wire: it must not
+// become hundreds of bytes each in memory.
+func TestRequestsOfMillionsOfNothing(t *testing.T) {
+	const many = 1 << 20
+	field := func(num int, b []byte) []byte {
+		return append(protowire.AppendVarint([]byte{byte(num<<3 | 2)}, uint64(len(b))), b...)
+	}
+	message := func(system, properties []byte) []byte {
+		return field(1, slices.Concat(field(1, field(2, []byte("t"))), properties, field(3, system), field(4, []byte("x"))))
+	}
+	keys := bytes.Repeat([]byte{2<<3 | 2, 0}, many)
+	properties := field(2, field(1, []byte("k")))
+	for i := range 200 {
+		properties = append(properties, field(2, field(1, []byte{'a', byte('0' + i/100), byte('0' + i/10%10), byte('0' + i%10)}))...)
+	}
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs(headerClientID, "c"))
+	s := New(Options{Proxy: proxy.New(proxy.Options{Backend: newFakeBroker()}), Clock: clock.New()})
+	for _, c := range []struct {
+		name string
+		wire []byte
+		code v2.Code
+	}{
+		{"messages", bytes.Repeat([]byte{1<<3 | 2, 0}, many), v2.Code_BAD_REQUEST},
+		{"keys", message(keys, nil), v2.Code_MESSAGE_PROPERTIES_TOO_LARGE},
+		{"keys of many messages", bytes.Repeat(message(keys[:2*maxKeys], nil), 64), v2.Code_BAD_REQUEST},
+		{"properties", message(nil, bytes.Repeat(properties, 1000)), v2.Code_MESSAGE_PROPERTIES_TOO_LARGE},
+	} {
+		call := &sendCall{}
+		if err := call.readWire(mem.SliceBuffer(c.wire)); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		kept := cap(call.messages)
+		for i := range call.messages {
+			kept += cap(call.messages[i].keys) + cap(call.messages[i].properties)
+		}
+		if kept > 4*maxElements/3 {
+			t.Errorf("%s: %d elements are kept", c.name, kept)
+		}
+		if code, text := s.codeOf("SendMessage", s.trySend(ctx, call)); code != c.code {
+			t.Errorf("%s: %s %s, want %s", c.name, code, text, c.code)
+		}
+	}
+	ack := &ackCall{}
+	if err := ack.readWire(mem.SliceBuffer(slices.Concat(field(1, field(2, []byte("g"))), field(2, field(2, []byte("t"))), bytes.Repeat([]byte{3<<3 | 2, 0}, many)))); err != nil {
+		t.Fatal(err)
+	}
+	if len(ack.entries) > maxEntries {
+		t.Errorf("%d entries are kept", len(ack.entries))
+	}
+	if s.ackMessage(ctx, ack); ack.code != v2.Code_BAD_REQUEST {
+		t.Errorf("acks: %s %s", ack.code, ack.text)
+	}
+	var route v2.QueryRouteRequest
+	if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(make([]byte, maxPlain+1))}, &route); err == nil {
+		t.Error("a route request of 4 MiB is read")
+	}
 }
 
 func FuzzSendRequest(f *testing.F) {
