@@ -47,6 +47,11 @@ type Command struct {
 	visitor Visitor
 }
 
+// Forget drops all that aliases the frame, so that the command does not keep its memory.
+func (c *Command) Forget() {
+	c.Ext, c.Body, c.visitor = Fields{}, nil, Visitor{}
+}
+
 // IsResponse reports whether the command answers a request.
 func (c *Command) IsResponse() bool { return c.Flag&FlagResponse != 0 }
 

@@ -1,7 +1,9 @@
 package remoting
 
 import (
+	"encoding/binary"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,3 +147,21 @@ func TestBooleans(t *testing.T) {
 type headerFunc func(v *Visitor)
 
 func (f headerFunc) Fields(v *Visitor) { f(v) }
+
+// TestHeaderOfManyFields: a field costs more in memory than on the wire.
+func TestHeaderOfManyFields(t *testing.T) {
+	for _, c := range []struct {
+		fields int
+		ok     bool
+	}{{maxFields, true}, {maxFields + 1, false}, {1 << 20, false}} {
+		text := `{"code":1,"extFields":{` + strings.Repeat(`"a":"b",`, c.fields-1) + `"a":"b"}}`
+		frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+		if err := new(Command).Parse(frame); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrFrame) {
+			t.Errorf("JSON, %d fields: %v", c.fields, err)
+		}
+		many := Command{Ext: Fields{list: slices.Repeat([]field{{[]byte("a"), []byte("b")}}, c.fields)}}
+		if err := new(Command).Parse(many.AppendBinary(nil)[LengthSize:]); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrFrame) {
+			t.Errorf("binary, %d fields: %v", c.fields, err)
+		}
+	}
+}

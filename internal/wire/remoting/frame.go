@@ -12,6 +12,12 @@ const MaxFrame = 16 << 20
 // LengthSize is the size of the length field before every frame.
 const LengthSize = 4
 
+// maxFields is how many ext fields a header may have. Requests have some twenty; without a
+// limit a frame of empty ones would be ten times its size in memory.
+const maxFields = 1024
+
+var errFields = fmt.Errorf("header has more than %d fields", maxFields)
+
 // minFrame is the header's own length field.
 const minFrame = 4
 

@@ -44,6 +44,9 @@ func (c *Command) parseBinary(b []byte) error {
 			return err
 		}
 		if len(f.name) > 0 && len(f.value) > 0 {
+			if len(c.Ext.list) == maxFields {
+				return errFields
+			}
 			c.Ext.list = append(c.Ext.list, f)
 		}
 	}

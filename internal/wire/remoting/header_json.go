@@ -80,6 +80,10 @@ func (c *Command) extFields(p *jsonReader) error {
 			break
 		}
 		if f.value != nil && len(f.name) > 0 {
+			if len(list) == maxFields {
+				err = errFields
+				break
+			}
 			list = append(list, f)
 			there |= nameBit(f.name)
 		}

@@ -99,6 +99,11 @@ func (c *Conn) readLoop() error {
 	c.request.UseNames(&c.names)
 	need := 0
 	for {
+		if c.buf.r == c.buf.w && len(c.buf.b) > fullRead {
+			// room gives the buffer back; the request would keep it for as long as the
+			// connection is quiet.
+			c.request.Forget()
+		}
 		n, err := c.nc.Read(c.buf.room(need))
 		if n > 0 {
 			now := time.Now().UnixNano()

@@ -9,12 +9,15 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
+	"weak"
 
 	"go.uber.org/goleak"
 
@@ -578,4 +581,25 @@ func ExampleResponder() {
 	c.Close()
 	s.Shutdown(context.Background())
 	// Output: 0 later <nil>
+}
+
+// TestQuietConnectionKeepsNoLargeFrame: a connection that once brought a large frame must
+// not keep its memory until the next one comes.
+func TestQuietConnectionKeepsNoLargeFrame(t *testing.T) {
+	bodies := make(chan weak.Pointer[byte], 1)
+	_, addr := serve(t, Options{Handler: func(r *Request) {
+		bodies <- weak.Make(unsafe.SliceData(r.Body))
+		r.Responder().Reply(0, "", nil, nil)
+	}})
+	p := dialPeer(t, addr)
+	p.send(request(1, strings.Repeat("x", 5<<20)))
+	if p.next() == nil {
+		t.Fatal("no answer")
+	}
+	body := <-bodies
+	for deadline := time.Now().Add(patience); body.Value() != nil; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatal("the frame is still in memory")
+		}
+	}
 }
