@@ -130,7 +130,22 @@ func (p *Proxy) Join(c *Client) error {
 	p.clients.mu.Lock()
 	p.clients.mu.byID[c.ID] = &seen{client: c, at: time.Now()}
 	p.clients.mu.Unlock()
-	return p.backend.Join(c)
+	return p.tell(c)
+}
+
+// tell says to the broker that c is there. It may have left, or its stream ended, while
+// the broker was told: then that is said once more, or the broker would keep a client
+// that nobody speaks for.
+func (p *Proxy) tell(c *Client) error {
+	err := p.backend.Join(c)
+	p.clients.mu.Lock()
+	s := p.clients.mu.byID[c.ID]
+	gone := s == nil || c.Stream != nil && s.client.Stream == nil
+	p.clients.mu.Unlock()
+	if gone {
+		p.backend.Leave(c)
+	}
+	return err
 }
 
 // Beat tells the broker that the client of this id is still there; it returns what is
@@ -145,7 +160,7 @@ func (p *Proxy) Beat(id string) (*Client, error) {
 	s.at = time.Now()
 	c := s.client
 	p.clients.mu.Unlock()
-	return c, p.backend.Join(c)
+	return c, p.tell(c)
 }
 
 // Leave forgets the client id; it returns what was known of it, nil for nothing.
@@ -191,8 +206,12 @@ func (p *Proxy) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		for _, c := range p.sweep(time.Now()) {
-			if err := p.backend.Join(c); err != nil {
+		open, gone := p.sweep(time.Now())
+		for _, c := range gone {
+			p.backend.Leave(c)
+		}
+		for _, c := range open {
+			if err := p.tell(c); err != nil {
 				// The client's next heartbeat gets the same error as its answer.
 				continue
 			}
@@ -201,18 +220,18 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-// sweep forgets who is gone and returns the clients whose stream is open.
-func (p *Proxy) sweep(now time.Time) []*Client {
+// sweep forgets who is gone and returns them, and the clients whose stream is open.
+func (p *Proxy) sweep(now time.Time) (open, gone []*Client) {
 	p.clients.mu.Lock()
 	defer p.clients.mu.Unlock()
-	var open []*Client
 	for id, s := range p.clients.mu.byID {
 		switch {
 		case s.client.Stream != nil:
 			open = append(open, s.client)
 		case now.Sub(s.at) >= forgetAfter:
+			gone = append(gone, s.client)
 			delete(p.clients.mu.byID, id)
 		}
 	}
-	return open
+	return open, gone
 }

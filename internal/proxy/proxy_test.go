@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -102,6 +103,7 @@ type none struct {
 	pops   []PopRequest
 	joined map[string]int
 	left   []string
+	onJoin func() // what happens while the broker hears of a client
 
 	withdrawn []uint64
 }
@@ -122,8 +124,13 @@ func (n *none) Withdraw(q PopRequest)                                      { n.w
 func (n *none) Ack(string, string, []receipt.Handle, func([]error))        {}
 func (n *none) ChangeInvisible(ChangeRequest, func(receipt.Handle, error)) {}
 func (n *none) DeadLetter(string, string, receipt.Handle, func(error))     {}
-func (n *none) Join(c *Client) error                                       { n.joined[c.ID]++; return nil }
-func (n *none) Leave(c *Client)                                            { n.left = append(n.left, c.ID) }
+func (n *none) Join(c *Client) error {
+	if n.joined[c.ID]++; n.onJoin != nil {
+		n.onJoin()
+	}
+	return nil
+}
+func (n *none) Leave(c *Client) { n.left = append(n.left, c.ID) }
 
 func newProxy() (*Proxy, *none) {
 	n := &none{joined: map[string]int{}}
@@ -219,6 +226,53 @@ func TestClientsComeAndGo(t *testing.T) {
 	}
 }
 
+// TestLeaveWhileTheBrokerIsTold: whoever leaves between the proxy's decision to tell the
+// broker of it and that telling must not stay there.
+func TestLeaveWhileTheBrokerIsTold(t *testing.T) {
+	s := &stream{}
+	for name, leave := range map[string]func(*Proxy){
+		"termination":   func(p *Proxy) { p.Leave("c") },
+		"end of stream": func(p *Proxy) { p.Hangup("c", s) },
+	} {
+		p, n := newProxy()
+		if err := p.Join(&Client{ID: "c", Stream: s}); err != nil {
+			t.Fatal(err)
+		}
+		var events []string
+		n.onJoin = func() {
+			n.onJoin = nil
+			leave(p)
+			events, n.left = n.left, nil
+		}
+		if _, err := p.Beat("c"); err != nil {
+			t.Fatal(err)
+		}
+		if len(events) != 1 || len(n.left) != 1 {
+			t.Errorf("%s: the broker heard %v before and %v after it was told that the client is there", name, events, n.left)
+		}
+	}
+}
+
+// TestSilentClientsLeaveTheBroker: a client that was there by its heartbeats alone is gone
+// for the broker too when they end.
+func TestSilentClientsLeaveTheBroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, n := newProxy()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		if err := p.Join(&Client{ID: "guessed", Guessed: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(forgetAfter + beatEvery)
+		cancel()
+		<-done
+		if fmt.Sprint(n.left) != "[guessed]" {
+			t.Errorf("left: %v", n.left)
+		}
+	})
+}
+
 func TestSweep(t *testing.T) {
 	p, _ := newProxy()
 	for _, c := range []*Client{{ID: "open", Stream: &stream{}}, {ID: "beats"}, {ID: "silent"}} {
@@ -228,7 +282,10 @@ func TestSweep(t *testing.T) {
 	}
 	now := time.Now().Add(forgetAfter)
 	p.clients.mu.byID["beats"].at = now.Add(-time.Second)
-	open := p.sweep(now.Add(time.Second))
+	open, gone := p.sweep(now.Add(time.Second))
+	if len(gone) != 1 || gone[0].ID != "silent" {
+		t.Errorf("gone: %v", gone)
+	}
 	if len(open) != 1 || open[0].ID != "open" {
 		t.Errorf("open streams: %v", open)
 	}
