@@ -54,9 +54,6 @@ func (l *Local) Some(changed []remoting.TopicConfig, gone []string, version remo
 	return err
 }
 
-// Gone takes the broker out of the routes.
-func (l *Local) Gone() { l.t.Unregister(l.cluster, l.address) }
-
 func topicOf(c *remoting.TopicConfig) Topic {
 	return Topic{Name: c.TopicName, ReadQueues: c.ReadQueueNums, WriteQueues: c.WriteQueueNums, Perm: c.Perm,
 		SysFlag: c.TopicSysFlag, Order: c.Order}

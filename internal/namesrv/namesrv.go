@@ -58,6 +58,15 @@ const selfPrefix = "self:"
 // Self is the address of a broker in this process that listens on port.
 func Self(port uint16) Address { return Address(selfPrefix + strconv.Itoa(int(port))) }
 
+// Elsewhere is the address that a broker of another process gives; none, if it has the
+// form of Self, which only this process may use.
+func Elsewhere(address string) Address {
+	if strings.HasPrefix(address, selfPrefix) {
+		return ""
+	}
+	return Address(address)
+}
+
 // At is the address for somebody who reached this process at local: with the broker's own
 // port, or with that of local if it has one.
 func (a Address) At(local netip.AddrPort) string {

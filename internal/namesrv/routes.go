@@ -45,6 +45,9 @@ func (r *routes) register(g *Registration, timeout time.Duration, now time.Time)
 		return Registered{}, fmt.Errorf("%w: cluster %q, broker %q, address %q, id %d", ErrIllegal, g.Cluster, g.Broker, g.Address, g.ID)
 	}
 	k := liveKey{g.Cluster, g.Address}
+	if r.claimsOurs(g) {
+		return Registered{}, fmt.Errorf("%w: broker %s, id %d, at %s is one of this process, and one elsewhere can not take its place", ErrIllegal, g.Broker, g.ID, g.Address)
+	}
 	if r.conflicts(g) {
 		delete(r.live, k)
 		return Registered{}, nil
@@ -80,6 +83,18 @@ func (r *routes) register(g *Registration, timeout time.Duration, now time.Time)
 	}
 	r.live[k] = l
 	return r.masterOf(g, b), nil
+}
+
+// claimsOurs tells whether somebody elsewhere registers under the name or the address of a
+// broker of this process. That one is certainly there and registers only once: it would
+// be missing from the routes for good when the other one goes.
+func (r *routes) claimsOurs(g *Registration) bool {
+	if g.Conn == nil {
+		return false
+	}
+	ours := func(k liveKey) bool { l := r.live[k]; return l != nil && l.conn == nil }
+	b := r.brokers[g.Broker]
+	return ours(liveKey{g.Cluster, g.Address}) || b != nil && ours(liveKey{b.Cluster, b.Addresses[g.ID]})
 }
 
 // conflicts tells whether somebody else has this broker's place with a newer state: the
@@ -142,11 +157,10 @@ func (r *routes) masterOf(g *Registration, b *Broker) Registered {
 	return Registered{MasterAddress: string(master), MasterHAAddress: l.ha}
 }
 
-// remove ends a registration. number 0 means whichever there is; otherwise a newer
-// registration than that stays.
+// remove ends a registration; a newer one than number stays.
 func (r *routes) remove(k liveKey, number uint64) bool {
 	l := r.live[k]
-	if l == nil || number != 0 && l.number != number {
+	if l == nil || l.number != number {
 		return false
 	}
 	delete(r.live, k)

@@ -145,7 +145,7 @@ func TestLateRemoval(t *testing.T) {
 	if _, ok := r.route("t", false); !ok {
 		t.Fatal("no route")
 	}
-	r.remove(liveKey{"c", "h:1"}, 0)
+	r.remove(liveKey{"c", "h:1"}, r.live[liveKey{"c", "h:1"}].number)
 	if got := dump(r); got != "" {
 		t.Fatal(got)
 	}
@@ -160,7 +160,7 @@ func TestRemoveOfMaster(t *testing.T) {
 	if err != nil || told.MasterAddress != "h:1" || told.MasterHAAddress != "h:10" {
 		t.Fatal(told, err)
 	}
-	r.remove(liveKey{"c", "h:1"}, 0)
+	r.remove(liveKey{"c", "h:1"}, r.live[liveKey{"c", "h:1"}].number)
 	if got := dump(r); got != "c/a 1=h:2\n  t a:4/4/4\n  u a:4/4/4\n" {
 		t.Fatal(got)
 	}
@@ -213,5 +213,33 @@ func TestAddressOfAsker(t *testing.T) {
 	}
 	if got := Self(1).At(netip.AddrPort{}); got != "127.0.0.1:1" {
 		t.Error(got)
+	}
+}
+
+// TestBrokerOfThisProcessKeepsItsPlace: it registers once, so whoever took its place would
+// leave the routes without it for good.
+func TestBrokerOfThisProcessKeepsItsPlace(t *testing.T) {
+	table := newTable(Options{})
+	ours := reg("a", 0, Self(10911), 1, "t", "u")
+	ours.Conn = nil
+	if _, err := table.Register(ours); err != nil {
+		t.Fatal(err)
+	}
+	before := dump(table.mu.r)
+	otherCluster := reg("a", 0, "h:1", 9, "t", "u")
+	otherCluster.Cluster = "d"
+	for _, g := range []Registration{reg("a", 0, "h:1", 9, "t", "u"), reg("b", 0, Self(10911), 9, "t", "u"), otherCluster,
+		reg("b", 0, Elsewhere(string(Self(10911))), 9, "t", "u"), reg("b", 0, Elsewhere(string(Self(1))), 9, "t", "u")} {
+		if _, err := table.Register(g); !errors.Is(err, ErrIllegal) {
+			t.Errorf("%+v is taken: %v", g, err)
+		}
+		table.CloseConn(g.Conn)
+	}
+	table.Unregister("c", Self(10911))
+	if after := dump(table.mu.r); after != before {
+		t.Errorf("the table was\n%sand is\n%s", before, after)
+	}
+	if _, err := table.Register(reg("a", 1, "h:2", 1, "t", "u")); err != nil {
+		t.Error("a slave elsewhere:", err)
 	}
 }

@@ -86,10 +86,13 @@ func (t *Table) changed() {
 	}
 }
 
-// Unregister takes a broker's farewell.
+// Unregister takes the farewell of a broker elsewhere. One of this process is there as
+// long as the process, whoever says goodbye for it.
 func (t *Table) Unregister(cluster string, address Address) {
+	k := liveKey{cluster, address}
 	t.mu.Lock()
-	gone := t.mu.r.remove(liveKey{cluster, address}, 0)
+	l := t.mu.r.live[k]
+	gone := l != nil && l.conn != nil && t.mu.r.remove(k, l.number)
 	t.mu.Unlock()
 	if gone {
 		t.o.Log.Info("broker unregistered", "cluster", cluster, "address", address)

@@ -13,6 +13,6 @@ func (s *Server) brokerHeartbeat(r *transport.Request) (a answer, err error) {
 	if err := r.Decode(&h); err != nil {
 		return a, err
 	}
-	s.table.Heartbeat(h.ClusterName, namesrv.Address(h.BrokerAddr))
+	s.table.Heartbeat(h.ClusterName, namesrv.Elsewhere(h.BrokerAddr))
 	return a, nil
 }

@@ -17,7 +17,7 @@ func (s *Server) queryDataVersion(r *transport.Request) (a answer, err error) {
 	if err := remoting.Unmarshal(r.Body, &asked); err != nil {
 		return a, err
 	}
-	here, known, changed := s.table.QueryVersion(h.ClusterName, namesrv.Address(h.BrokerAddr), version(asked))
+	here, known, changed := s.table.QueryVersion(h.ClusterName, namesrv.Elsewhere(h.BrokerAddr), version(asked))
 	a.header = &remoting.QueryDataVersionResponse{Changed: changed}
 	if known {
 		a.body = remoting.Marshal(&remoting.DataVersion{Counter: here.Counter, StateVersion: here.State, Timestamp: here.Timestamp})

@@ -44,7 +44,7 @@ func registration(r *transport.Request, h *remoting.RegisterBrokerRequest, body 
 	zone, _ := r.Ext.Get(zoneName)
 	_, knowsActing := r.Ext.Get("enableActingMaster")
 	g := namesrv.Registration{
-		Cluster: h.ClusterName, Broker: h.BrokerName, ID: h.BrokerID, Address: namesrv.Address(h.BrokerAddr),
+		Cluster: h.ClusterName, Broker: h.BrokerName, ID: h.BrokerID, Address: namesrv.Elsewhere(h.BrokerAddr),
 		HAAddress: h.HAServerAddr, Zone: zone, Timeout: time.Duration(h.HeartbeatTimeoutMillis) * time.Millisecond,
 		ActingMaster: h.EnableActingMaster, OldBroker: !knowsActing, Version: version(t.DataVersion), Conn: r.Conn,
 		Topics: make([]namesrv.Topic, 0, len(t.TopicConfigTable)),

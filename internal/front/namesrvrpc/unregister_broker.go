@@ -11,6 +11,6 @@ func (s *Server) unregisterBroker(r *transport.Request) (a answer, err error) {
 	if err := r.Decode(&h); err != nil {
 		return a, err
 	}
-	s.table.Unregister(h.ClusterName, namesrv.Address(h.BrokerAddr))
+	s.table.Unregister(h.ClusterName, namesrv.Elsewhere(h.BrokerAddr))
 	return a, nil
 }
