@@ -128,9 +128,6 @@ func (n *Node) openProxy(s settings) {
 
 // handle serves a request by its code, whichever port it came to.
 func (p *parts) handle(r *transport.Request) {
-	if refuseFromAfar(r) {
-		return
-	}
 	if p.namesrvFront != nil {
 		if p.namesrvFront.Serves(r.Code) {
 			p.namesrvFront.Handle(r)
@@ -180,7 +177,5 @@ func (p *parts) handleVIP(r *transport.Request) {
 			return
 		}
 	}
-	if !refuseFromAfar(r) {
-		p.brokerFront.HandleVIP(r)
-	}
+	p.brokerFront.HandleVIP(r)
 }

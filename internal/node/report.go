@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/bolidemq/bolide/internal/wire/remoting"
-	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
 // report prints the start-up lines: what listens where, what is announced, and since when
@@ -26,21 +23,4 @@ func (n *Node) report(warnings []string) {
 		n.log.Warn(w)
 	}
 	fmt.Fprintf(n.o.Out, "ready in %d ms\n", time.Since(n.o.Began).Milliseconds())
-}
-
-// configurationUpdates are the codes that change how the server runs.
-var configurationUpdates = map[int32]bool{
-	remoting.ReqUpdateBrokerConfig:  true,
-	remoting.ReqUpdateNamesrvConfig: true,
-}
-
-// refuseFromAfar answers configuration updates that come from another machine: until there
-// is access control, only who is on this machine may change how the server runs.
-func refuseFromAfar(r *transport.Request) bool {
-	if !configurationUpdates[r.Code] || r.Conn.RemoteAddr().Addr().IsLoopback() {
-		return false
-	}
-	r.Responder().Reply(remoting.ResNoPermission,
-		"configuration is changed from the server's own machine only, not from "+r.Conn.RemoteAddr().Addr().String(), nil, nil)
-	return true
 }
