@@ -86,7 +86,6 @@ var ranks = map[string]int{
 	"internal/config":     0,
 	"internal/clock":      0,
 	"internal/lifecycle":  0,
-	"internal/metric":     0,
 	"client/rebalance":    0,
 }
 
