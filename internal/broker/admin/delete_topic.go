@@ -12,13 +12,19 @@ import (
 
 // DeleteTopic removes a topic with its messages, offsets, POP state and request modes,
 // and the POP retry topics of its groups (P8, R099, R100). One that does not exist is no
-// error: its remains, if any, go.
+// error: its remains, if any, go. The name is checked like one to create, for it becomes
+// the name of the folder that goes.
 func (a *Admin) DeleteTopic(name string) error {
 	if strings.TrimSpace(name) == "" {
 		return fmt.Errorf("%w: The specified topic is blank.", topic.ErrIllegalName)
 	}
 	if a.o.Topics.IsSystem(name) {
 		return fmt.Errorf("%w: %s", topic.ErrSystemTopic, name)
+	}
+	if err := names.CheckTopic(name); err != nil {
+		if _, exists := a.o.Topics.Get(name); !exists { // what an older store brought can go
+			return fmt.Errorf("%w: %w", topic.ErrIllegalName, err)
+		}
 	}
 	doomed := []string{name}
 	if a.o.Config.Get().ClearRetryTopicWhenDeleteTopic {

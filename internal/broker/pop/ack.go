@@ -276,6 +276,12 @@ func (p *Popper) ChangeInvisible(group, topic string, h receipt.Handle, invisibl
 	})
 }
 
+// maxInvisible is the longest invisible time in milliseconds, thousands of years. A pop
+// time plus this is far from the end of the numbers, where it would lapse at once.
+const maxInvisible = 1 << 50
+
+func boundInvisible(ms int64) int64 { return min(max(ms, 0), maxInvisible) }
+
 // Change is ChangeInvisible for a delivery that was named otherwise.
 func (p *Popper) Change(d Delivery, invisible int64, suspend bool, done func(Changed, error)) {
 	w := p.window(windowKey{d.Group, d.Topic, d.QueueID})
@@ -283,7 +289,7 @@ func (p *Popper) Change(d Delivery, invisible int64, suspend bool, done func(Cha
 		done(Changed{}, ErrIllegal)
 		return
 	}
-	invisible = max(invisible, 0)
+	invisible = boundInvisible(invisible)
 	now := p.now()
 	w.mu.Lock()
 	r, err := p.judgeLocked(w, d, now)

@@ -131,6 +131,7 @@ func (p *Popper) Pop(r Request, done func(Result, error)) {
 		return
 	}
 	q.Max = max(q.Max, 1)
+	q.Invisible = boundInvisible(q.Invisible)
 	if err := p.admit(q); err != nil {
 		done(Result{}, err)
 		return

@@ -3,6 +3,7 @@ package pop
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -536,6 +537,12 @@ func (s *script) ms(d *datadriven.TestData, key, otherwise string) int64 {
 	v := s.opt(d, key)
 	if v == "" {
 		v = otherwise
+	}
+	switch v {
+	case "max":
+		return math.MaxInt64
+	case "min":
+		return math.MinInt64
 	}
 	return s.duration(v).Milliseconds()
 }

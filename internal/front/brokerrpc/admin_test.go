@@ -94,12 +94,30 @@ func TestDeletedGroupBeginsAnew(t *testing.T) {
 	n.ok(remoting.ReqDeleteSubscriptionGroup, &remoting.DeleteSubscriptionGroupRequest{GroupName: "never was"}, nil, nil)
 }
 
+// A topic's name becomes the name of a folder that is removed: none that could lead
+// anywhere else is taken.
+func TestDeleteIllegalNames(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.fill("T", 10)
+	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 10 })
+	for _, name := range []string{"..", "../commitlog", "./T", "x/../T", `..\commitlog`, "a b", strings.Repeat("x", 300)} {
+		r := n.call(remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: name}, nil)
+		if r.Code != remoting.ResInvalidParameter || !strings.Contains(r.Remark, "topic") {
+			t.Errorf("delete %q: %d %s", name, r.Code, r.Remark)
+		}
+	}
+	if got := records(t, n.ok(remoting.ReqPullMessage, pullHeader("g", "T", 0, 0), nil, nil)); len(got) != 10 {
+		t.Errorf("%d messages are left of 10", len(got))
+	}
+}
+
 func TestDeleteRefusals(t *testing.T) {
 	n := newNode(t)
 	for _, c := range []struct {
 		topic string
 		code  int32
-	}{{"", 29}, {" ", 29}, {"TBW102", 29}, {"DefaultCluster", 29}, {"never was", 0}} {
+	}{{"", 29}, {" ", 29}, {"TBW102", 29}, {"DefaultCluster", 29}, {"never-was", 0}} {
 		if r := n.call(remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: c.topic}, nil); r.Code != c.code {
 			t.Errorf("%q: %d %s", c.topic, r.Code, r.Remark)
 		}

@@ -201,8 +201,15 @@ func (s *Store) dir(topic string, id int32) string {
 	return s.opt.Pool.FS().PathJoin(s.opt.Dir, topic, strconv.Itoa(int(id)))
 }
 
-// Delete removes a topic with its queues and their folder, and makes that durable.
+// ErrName is the error of a topic that can't be one folder below the store's.
+var ErrName = errors.New("topic is not the name of a folder")
+
+// Delete removes a topic with its queues and their folder, and makes that durable. It
+// removes nothing outside of the store's folder, whatever the name.
 func (s *Store) Delete(topic string) error {
+	if topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\\\x00") {
+		return fmt.Errorf("%w: %.200q", ErrName, topic)
+	}
 	s.mu.Lock()
 	t := s.mu.topics[topic]
 	delete(s.mu.topics, topic)

@@ -168,3 +168,26 @@ func TestBeginInTheMiddle(t *testing.T) {
 		t.Fatalf("a deleted queue: %v, max %d", err, q.Max())
 	}
 }
+
+// Whatever a topic is called, its end removes nothing outside of the store's folder, nor
+// the folder itself.
+func TestDeleteStaysInside(t *testing.T) {
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("consumequeue/kept/0", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.MkdirAll("commitlog", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := open(fs)
+	for _, name := range []string{"", ".", "..", "../commitlog", "./kept", "x/../kept", "x/../../commitlog", `..\commitlog`, "/commitlog", "a\x00b"} {
+		if err := s.Delete(name); !errors.Is(err, ErrName) {
+			t.Errorf("delete %q: %v", name, err)
+		}
+	}
+	for _, dir := range []string{"commitlog", "consumequeue/kept/0"} {
+		if _, err := fs.Stat(dir); err != nil {
+			t.Errorf("%s is gone: %v", dir, err)
+		}
+	}
+}
