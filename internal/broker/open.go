@@ -18,6 +18,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -62,7 +63,11 @@ func Open(o Options) (b *Broker, err error) {
 	if err := b.makeDomains(&o, levels); err != nil {
 		return b, err
 	}
-	if b.Store, err = storage.Open(b.storeOptions(&o, levels)); err != nil {
+	so, err := b.storeOptions(&o, levels)
+	if err != nil {
+		return b, err
+	}
+	if b.Store, err = storage.Open(so); err != nil {
 		return b, fmt.Errorf("open the store in %s: %w", o.Dir, err)
 	}
 	b.engine.Engine = b.Store
@@ -130,14 +135,15 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	return err
 }
 
-func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options {
+func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Options, error) {
 	sc := o.StoreConfig.Get()
+	keep, err := retention(o.Tune.Retention, sc)
 	s := storage.Options{
 		FS: o.FS, Dir: o.Dir,
 		LogSegmentSize: sc.MappedFileSizeCommitLog, QueueFileEntries: int(sc.MappedFileSizeConsume / 20),
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
-		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: o.Tune.Retention, Clock: o.Clock,
+		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
 		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Log: o.Log, Events: b.storageEvents(o),
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
@@ -146,10 +152,25 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options
 	if o.Tune.IndexSlots > 0 {
 		s.IndexSlots, s.IndexEntries = o.Tune.IndexSlots, o.Tune.IndexEntries
 	}
-	if s.Retention.MaxAge == 0 {
-		s.Retention.MaxAge = time.Duration(sc.FileReservedTime) * time.Hour
+	return s, err
+}
+
+// retention takes what tuned leaves open from the settings.
+func retention(tuned storage.Retention, sc *config.Store) (storage.Retention, error) {
+	r := tuned
+	if r.MaxAge == 0 {
+		r.MaxAge = time.Duration(sc.FileReservedTime) * time.Hour
 	}
-	return s
+	if r.CleanPercent == 0 {
+		r.CleanPercent = int(sc.DiskMaxUsedSpaceRatio)
+	}
+	r.RefuseWhenFull = r.RefuseWhenFull || !sc.CleanFileForciblyEnable
+	if r.DeleteWhen != nil {
+		return r, nil
+	}
+	var err error
+	r.DeleteWhen, err = config.Hours(sc.DeleteWhen)
+	return r, err
 }
 
 // reconcile brings what the tables say back into what recovery has found (P4).

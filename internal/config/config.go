@@ -31,13 +31,13 @@ type Broker struct {
 	ValidateSystemTopicWhenUpdate     bool   `prop:"validateSystemTopicWhenUpdateTopic"`
 	ClearRetryTopicWhenDeleteTopic    bool   `prop:"clearRetryTopicWhenDeleteTopic"`
 	TraceOn                           bool   `prop:"traceOn"`
-	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage"`
+	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage" effect:"none"`
 	RejectPullConsumerEnable          bool   `prop:"rejectPullConsumerEnable"`
 	StartAcceptSendRequestTimeStamp   int64  `prop:"startAcceptSendRequestTimeStamp" min:"0"`
 	EnablePropertyFilter              bool   `prop:"enablePropertyFilter"`
-	RecallMessageEnable               bool   `prop:"recallMessageEnable"`
-	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset"`
-	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable"`
+	RecallMessageEnable               bool   `prop:"recallMessageEnable" effect:"none"`
+	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" effect:"none"`
+	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable" effect:"none"`
 	LongPollingEnable                 bool   `prop:"longPollingEnable"`
 	NotifyConsumerIdsChangedEnable    bool   `prop:"notifyConsumerIdsChangedEnable"`
 	FlushConsumerOffsetInterval       int64  `prop:"flushConsumerOffsetInterval" min:"100" max:"60000"`
@@ -53,15 +53,15 @@ type Broker struct {
 	PopFromRetryProbabilityByPriority int32  `prop:"popFromRetryProbabilityForPriority" min:"0" max:"100"`
 	PriorityOrderAsc                  bool   `prop:"priorityOrderAsc"`
 	ReviveQueueNum                    int32  `prop:"reviveQueueNum" min:"1" max:"1024"`
-	PopPollingSize                    int32  `prop:"popPollingSize" min:"1"`
-	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" min:"1"`
+	PopPollingSize                    int32  `prop:"popPollingSize" min:"1" effect:"none"`
+	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" min:"1" effect:"none"`
 	EnablePopMessageThreshold         bool   `prop:"enablePopMessageThreshold"`
 	PopInflightMessageThreshold       int64  `prop:"popInflightMessageThreshold" min:"1"`
 	DefaultMessageRequestMode         string `prop:"defaultMessageRequestMode" oneof:"PULL,POP"`
 	DefaultPopShareQueueNum           int32  `prop:"defaultPopShareQueueNum" min:"-1"`
-	TransactionTimeOut                int64  `prop:"transactionTimeOut" min:"1"`
-	TransactionCheckMax               int32  `prop:"transactionCheckMax" min:"1"`
-	TransactionCheckInterval          int64  `prop:"transactionCheckInterval" min:"1"`
+	TransactionTimeOut                int64  `prop:"transactionTimeOut" min:"1" effect:"none"`
+	TransactionCheckMax               int32  `prop:"transactionCheckMax" min:"1" effect:"none"`
+	TransactionCheckInterval          int64  `prop:"transactionCheckInterval" min:"1" effect:"none"`
 }
 
 // DefaultBroker is a broker that was told nothing. Where it differs from Apache's, the
@@ -96,17 +96,17 @@ type Store struct {
 	MaxMessageSize            int32  `prop:"maxMessageSize" min:"1024" max:"16777216"`
 	FlushDiskType             string `prop:"flushDiskType" oneof:"ASYNC_FLUSH,SYNC_FLUSH" fixed:"true"`
 	FlushIntervalCommitLog    int64  `prop:"flushIntervalCommitLog" min:"1" fixed:"true"`
-	FileReservedTime          int64  `prop:"fileReservedTime" min:"1"` // hours
-	DeleteWhen                string `prop:"deleteWhen"`
-	DiskMaxUsedSpaceRatio     int32  `prop:"diskMaxUsedSpaceRatio" min:"10" max:"95"`
-	CleanFileForciblyEnable   bool   `prop:"cleanFileForciblyEnable"`
+	FileReservedTime          int64  `prop:"fileReservedTime" min:"1" fixed:"true"` // hours
+	DeleteWhen                string `prop:"deleteWhen" fixed:"true"`
+	DiskMaxUsedSpaceRatio     int32  `prop:"diskMaxUsedSpaceRatio" min:"10" max:"95" fixed:"true"`
+	CleanFileForciblyEnable   bool   `prop:"cleanFileForciblyEnable" fixed:"true"`
 	MessageDelayLevel         string `prop:"messageDelayLevel" fixed:"true"`
-	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" min:"1"`
-	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" min:"100" max:"1000"`
-	TimerWheelEnable          bool   `prop:"timerWheelEnable"`
-	FlushDelayOffsetInterval  int64  `prop:"flushDelayOffsetInterval" min:"100"`
-	MessageIndexEnable        bool   `prop:"messageIndexEnable" fixed:"true"`
-	EnabledAppendPropCRC      bool   `prop:"enabledAppendPropCRC" fixed:"true"`
+	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" min:"1" effect:"none"`
+	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" min:"100" max:"1000" effect:"none"`
+	TimerWheelEnable          bool   `prop:"timerWheelEnable" effect:"none"`
+	FlushDelayOffsetInterval  int64  `prop:"flushDelayOffsetInterval" min:"100" effect:"none"`
+	MessageIndexEnable        bool   `prop:"messageIndexEnable" fixed:"true" effect:"none"`
+	EnabledAppendPropCRC      bool   `prop:"enabledAppendPropCRC" fixed:"true" effect:"none"`
 	DefaultQueryMaxNum        int32  `prop:"defaultQueryMaxNum" min:"1" max:"1024"`
 	MaxTransferCountOnMessage int32  `prop:"maxTransferCountOnMessageInMemory" min:"1" max:"1024"`
 }
@@ -148,18 +148,18 @@ func DefaultNamesrv() Namesrv {
 
 // Proxy is what a proxy can be told, under the names of Apache's rmq-proxy.json.
 type Proxy struct {
-	EnableTopicMessageTypeCheck bool  `prop:"enableTopicMessageTypeCheck"`
+	EnableTopicMessageTypeCheck bool  `prop:"enableTopicMessageTypeCheck" effect:"none"`
 	MaxMessageSize              int32 `prop:"maxMessageSize" min:"1024" max:"16777216"`
-	MaxUserPropertySize         int32 `prop:"maxUserPropertySize" min:"0"`
-	UserPropertyMaxNum          int32 `prop:"userPropertyMaxNum" min:"0"`
-	MaxMessageGroupSize         int32 `prop:"maxMessageGroupSize" min:"1"`
-	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" min:"1"`
-	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" min:"1"`
-	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" min:"1"`
-	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" min:"1"`
-	LongPollingMaxTimeMillis    int64 `prop:"grpcClientConsumerMaxLongPollingTimeoutMillis" min:"1"`
-	LongPollingBatchSize        int32 `prop:"grpcClientConsumerLongPollingBatchSize" min:"1"`
-	DefaultInvisibleTimeMills   int64 `prop:"defaultInvisibleTimeMills" min:"1"`
+	MaxUserPropertySize         int32 `prop:"maxUserPropertySize" min:"0" effect:"none"`
+	UserPropertyMaxNum          int32 `prop:"userPropertyMaxNum" min:"0" effect:"none"`
+	MaxMessageGroupSize         int32 `prop:"maxMessageGroupSize" min:"1" effect:"none"`
+	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" min:"1" effect:"none"`
+	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" min:"1" effect:"none"`
+	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" min:"1" effect:"none"`
+	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" min:"1" effect:"none"`
+	LongPollingMaxTimeMillis    int64 `prop:"grpcClientConsumerMaxLongPollingTimeoutMillis" min:"1" effect:"none"`
+	LongPollingBatchSize        int32 `prop:"grpcClientConsumerLongPollingBatchSize" min:"1" effect:"none"`
+	DefaultInvisibleTimeMills   int64 `prop:"defaultInvisibleTimeMills" min:"1" effect:"none"`
 }
 
 // DefaultProxy is a proxy that was told nothing.

@@ -59,6 +59,44 @@ func Apply(settings map[string]string, targets ...any) error {
 	return nil
 }
 
+// WithoutEffect names the settings that ask the options for something else than they are,
+// and that nothing looks at: Apache's server has them, this one does not do what they
+// choose. The options are marked so by effect:"none".
+func WithoutEffect(settings map[string]string, targets ...any) []string {
+	var idle []string
+	for _, name := range sortedNames(settings) {
+		asked, used := false, false
+		for _, target := range targets {
+			v := reflect.ValueOf(target).Elem()
+			for i := range v.NumField() {
+				tag := v.Type().Field(i).Tag
+				if tag.Get("prop") != name {
+					continue
+				}
+				used = used || tag.Get("effect") != "none"
+				asked = asked || fmt.Sprint(v.Field(i).Interface()) != strings.TrimSpace(settings[name])
+			}
+		}
+		if asked && !used {
+			idle = append(idle, name)
+		}
+	}
+	return idle
+}
+
+// Hours reads hours of the day as deleteWhen has them: "04" or "04;16".
+func Hours(text string) ([]int, error) {
+	var all []int
+	for part := range strings.SplitSeq(strings.Trim(text, "; "), ";") {
+		hour, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || hour < 0 || hour > 23 {
+			return nil, fmt.Errorf("%w of deleteWhen: %.64q is not an hour of the day, 00 to 23", ErrValue, part)
+		}
+		all = append(all, hour)
+	}
+	return all, nil
+}
+
 // Change applies settings to a published set of options, all or none. Settings that are
 // fixed while the server runs are refused, and so are unknown ones.
 func (l *Live[T]) Change(settings map[string]string) error {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,28 @@ func TestApplyReachesEveryStruct(t *testing.T) {
 	}
 	if err := Apply(map[string]string{"x": "1"}, &s, &p); !errors.Is(err, ErrUnknown) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestWithoutEffect(t *testing.T) {
+	s, b := DefaultStore(), DefaultBroker()
+	got := WithoutEffect(map[string]string{
+		"timerPrecisionMs":    "500",   // nothing looks at it
+		"recallMessageEnable": "true",  // the same, but it is the default
+		"fileReservedTime":    "48",    // has an effect
+		"recallMessageEnablE": "false", // unknown, which is another's to say
+	}, &s, &b)
+	if strings.Join(got, " ") != "timerPrecisionMs" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHours(t *testing.T) {
+	for text, want := range map[string]string{"04": "[4]", "04;16": "[4 16]", " 4 ; 23;": "[4 23]", "24": "", "": "", "four": "", "-1": ""} {
+		got, err := Hours(text)
+		if want == "" && !errors.Is(err, ErrValue) || want != "" && (err != nil || fmt.Sprint(got) != want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
 	}
 }
 

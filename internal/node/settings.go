@@ -14,6 +14,7 @@ type settings struct {
 	store   *config.Live[config.Store]
 	namesrv *config.Live[config.Namesrv]
 	proxy   *config.Live[config.Proxy]
+	idle    []string // given, and nothing looks at them
 }
 
 // settledElsewhere are properties of Apache's files that flags take the place of.
@@ -36,6 +37,7 @@ func readSettings(o Options) (settings, error) {
 			return settings{}, fmt.Errorf("setting %s: %s takes its place", name, flag)
 		}
 	}
+	idle := config.WithoutEffect(given, &broker, &store, &namesrv, &proxy)
 	if err := config.Apply(given, &broker, &store, &namesrv, &proxy); err != nil {
 		return settings{}, err
 	}
@@ -48,5 +50,6 @@ func readSettings(o Options) (settings, error) {
 		store:   config.NewLive(store),
 		namesrv: config.NewLive(namesrv),
 		proxy:   config.NewLive(proxy),
+		idle:    idle,
 	}, nil
 }
