@@ -31,11 +31,12 @@ func topicCreate(r *remote) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create TOPIC",
 		Short: "Create a topic on every broker, or change it",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("TOPIC"),
 	}
-	c.Flags().StringVar(&kind, "type", "normal", strings.Join(topicTypes, ", "))
-	c.Flags().Int32Var(&count, "queues", 8, "queues on each broker")
+	c.Flags().StringVar(&kind, "type", "normal", "`TYPE` of its messages: "+strings.Join(topicTypes, ", "))
+	c.Flags().Int32Var(&count, "queues", 8, "`NUMBER` of queues on each broker")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		kind = strings.ToLower(kind)
 		if !slices.Contains(topicTypes, kind) {
 			return fmt.Errorf("--type %q is not one of %s", kind, strings.Join(topicTypes, ", "))
 		}
@@ -72,22 +73,19 @@ func topicList(r *remote) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r.open()
 		defer r.close()
-		answer, err := r.call(c.Context(), r.namesrv, remoting.ReqGetAllTopicListFromNameServer, nil, nil)
+		topics, err := r.topics(c.Context())
 		if err != nil {
 			return err
 		}
-		var list remoting.TopicList
-		if err := remoting.Unmarshal(answer.Body, &list); err != nil {
-			return fmt.Errorf("topic list: %w", err)
-		}
-		brokers, err := r.masters(c.Context())
+		info, err := r.cluster(c.Context())
 		if err != nil {
 			return err
 		}
-		slices.Sort(list.TopicList)
-		for _, topic := range list.TopicList {
-			_, isBroker := brokers[topic]
-			if !all && (isBroker || names.IsSystemTopic(topic) || names.IsRetry(topic) || names.IsDeadLetter(topic) ||
+		for _, topic := range topics {
+			// Each broker and each cluster has a topic of its own name.
+			_, isBroker := info.BrokerAddrTable[topic]
+			_, isCluster := info.ClusterAddrTable[topic]
+			if !all && (isBroker || isCluster || names.IsSystemTopic(topic) || names.IsRetry(topic) || names.IsDeadLetter(topic) ||
 				strings.HasSuffix(topic, names.ReplySuffix)) {
 				continue
 			}
@@ -102,10 +100,17 @@ func topicDelete(r *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete TOPIC",
 		Short: "Delete a topic and its messages",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("TOPIC"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.open()
 			defer r.close()
+			topics, err := r.topics(c.Context())
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(topics, args[0]) {
+				return fmt.Errorf("topic %s does not exist", args[0])
+			}
 			brokers, err := r.masters(c.Context())
 			if err != nil {
 				return err
@@ -132,10 +137,10 @@ func groupCreate(r *remote) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create GROUP",
 		Short: "Create a consumer group on every broker, or change it",
-		Args:  cobra.ExactArgs(1),
+		Args:  one("GROUP"),
 	}
 	c.Flags().BoolVar(&ordered, "fifo", false, "deliver in order")
-	c.Flags().Int32Var(&attempts, "max-attempts", 17, "deliveries before a message goes to the dead-letter topic")
+	c.Flags().Int32Var(&attempts, "max-attempts", 17, "`NUMBER` of deliveries before a message goes to the dead-letter topic")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := names.CheckGroup(args[0]); err != nil {
 			return err

@@ -25,40 +25,41 @@ type benchFlags struct {
 
 func benchCommand() *cobra.Command {
 	var f benchFlags
-	c := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure a server, Bolide or any other that speaks RocketMQ's protocols",
-		Long: "Puts load on the server at the given addresses and counts every message while it measures:\n" +
-			"what is lost or comes twice is named, and the exit code is then not zero.\n\n" +
-			"With --server-pid, once per process of the server on this machine, its CPU seconds per\n" +
-			"million messages and its peak memory are measured too.",
-	}
+	c := folder("bench", "Measure a server, Bolide or any other that speaks RocketMQ's protocols")
+	c.Long = "Puts load on the server at the given addresses and counts every message while it measures:\n" +
+		"what is lost or comes twice is named, and the exit code is then not zero.\n\n" +
+		"A run leaves its topic, bench-..., with its messages: by default about 1.2 GB in the server's log, which\n" +
+		"go with the log files' age. --count and --size make it less.\n\n" +
+		"With --server-pid, once per process of the server on this machine, its CPU seconds per\n" +
+		"million messages and its peak memory are measured too."
+	c.Example = "  bolide bench send --count 100000\n" +
+		"  bolide bench latency --protocol grpc --rate 1000"
 	p := c.PersistentFlags()
-	p.StringVar(&f.protocol, "protocol", "remoting", "remoting or grpc")
-	p.StringVar(&f.options.Namesrv, "namesrv", "127.0.0.1:9876", "address of a name server")
-	p.StringVar(&f.options.Endpoint, "grpc", "127.0.0.1:8081", "address of the gRPC endpoint, with --protocol grpc")
+	p.StringVar(&f.protocol, "protocol", "remoting", "`NAME` of the protocol: remoting or grpc")
+	p.StringVarP(&f.options.Namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of a name server, with either protocol; NAMESRV_ADDR sets the default")
+	p.StringVar(&f.options.Endpoint, "grpc", "127.0.0.1:8081", "`HOST:PORT` of the gRPC endpoint, with --protocol grpc")
 	p.BoolVar(&f.options.TLS, "tls", false, "gRPC under TLS, whatever the certificate")
-	p.StringVar(&f.options.Topic, "topic", "", "a topic that exists (default: a new one for the run)")
-	p.IntVar(&f.options.Queues, "queues", 8, "queues of the topic")
-	p.IntVar(&f.options.Size, "size", 1024, "bytes of a message")
-	p.IntVar(&f.options.Connections, "connections", 2, "connections")
-	p.IntVar(&f.options.InFlight, "in-flight", 32, "requests in flight per connection")
-	p.IntVar(&f.options.Count, "count", 1_000_000, "messages")
-	p.IntVar(&f.options.Warmup, "warmup", 0, "messages sent before the measured ones")
-	p.IntSliceVar(&f.pids, "server-pid", nil, "process of the server to look at, may be repeated")
+	p.StringVar(&f.options.Topic, "topic", "", "`TOPIC` that exists (default: a new one for the run)")
+	p.IntVar(&f.options.Queues, "queues", 8, "`NUMBER` of queues of the topic")
+	p.IntVar(&f.options.Size, "size", 1024, "`BYTES` of a message's body")
+	p.IntVar(&f.options.Connections, "connections", 2, "`NUMBER` of connections")
+	p.IntVar(&f.options.InFlight, "in-flight", 32, "`NUMBER` of requests in flight per connection")
+	p.IntVar(&f.options.Count, "count", 1_000_000, "`NUMBER` of messages")
+	p.IntVar(&f.options.Warmup, "warmup", 0, "`NUMBER` of messages sent before the measured ones")
+	p.IntSliceVar(&f.pids, "server-pid", nil, "`PID` of a process of the server to look at, may be repeated")
 	p.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
-	p.BoolVar(&f.quiet, "quiet", false, "print no progress")
+	p.BoolVar(&f.quiet, "quiet", false, "print no progress, which a terminal alone gets anyway")
 	c.AddCommand(
 		f.workload("send", "Send and wait for acknowledgements", nil),
 		f.workload("pull", "Read a backlog queue by queue", func(c *cobra.Command) {
-			c.Flags().IntVar(&f.options.Batch, "batch", 32, "messages per pull, at most")
+			c.Flags().IntVar(&f.options.Batch, "batch", 32, "`NUMBER` of messages per pull, at most")
 		}),
 		f.workload("pop", "Receive a backlog and acknowledge it", func(c *cobra.Command) {
-			c.Flags().IntVar(&f.options.Batch, "batch", 32, "messages per receive, at most")
+			c.Flags().IntVar(&f.options.Batch, "batch", 32, "`NUMBER` of messages per receive, at most")
 			c.Flags().BoolVar(&f.options.AckBatch, "ack-batch", false, "one acknowledgement per batch, rather than per message")
 		}),
 		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(c *cobra.Command) {
-			c.Flags().IntVar(&f.options.Rate, "rate", 1000, "messages a second")
+			c.Flags().IntVar(&f.options.Rate, "rate", 1000, "`NUMBER` of messages a second")
 			c.Flags().DurationVar(&f.options.Duration, "duration", 10*time.Second, "for how long")
 		}),
 	)
@@ -76,6 +77,7 @@ func (f *benchFlags) workload(name, short string, more func(*cobra.Command)) *co
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o := f.options
 		o.Protocol = bench.Protocol(f.protocol)
+		o.Namesrv, _, _ = strings.Cut(o.Namesrv, ";") // NAMESRV_ADDR may list several
 		if o.Batch == 0 {
 			o.Batch = 32
 		}
@@ -83,11 +85,12 @@ func (f *benchFlags) workload(name, short string, more func(*cobra.Command)) *co
 		o.Begin = func() { watch = watchProcesses(f.pids) }
 		var usage *bench.Usage
 		o.End = func() { usage = watch.stop() }
-		if !f.quiet {
+		progress := !f.quiet && interactive(c.ErrOrStderr())
+		if progress {
 			o.Progress = progressLine(c.ErrOrStderr())
 		}
 		r, err := bench.Workloads[name](c.Context(), o)
-		if !f.quiet {
+		if progress {
 			fmt.Fprint(c.ErrOrStderr(), "\r\033[K")
 		}
 		if err != nil {

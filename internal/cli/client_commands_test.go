@@ -62,7 +62,8 @@ func (f *fakeServer) handle(r *transport.Request) {
 		}))
 	case remoting.ReqGetBrokerClusterInfo:
 		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.ClusterInfo{
-			BrokerAddrTable: map[string]remoting.BrokerData{"b": brokers[0]},
+			BrokerAddrTable:  map[string]remoting.BrokerData{"b": brokers[0]},
+			ClusterAddrTable: map[string][]string{"c": {"b"}},
 		}))
 	case remoting.ReqUpdateAndCreateTopic:
 		var h remoting.UpdateAndCreateTopicRequest
@@ -82,6 +83,8 @@ func (f *fakeServer) handle(r *transport.Request) {
 		decode(&h)
 		f.acks = append(f.acks, h)
 		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
+	case remoting.ReqGetAllTopicListFromNameServer:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.TopicList{TopicList: []string{"orders", "c", "b", "%RETRY%g"}}))
 	default:
 		r.Responder().Reply(remoting.ResRequestCodeNotSupported, "", nil, nil)
 	}
@@ -182,12 +185,34 @@ func TestConsumePrintsAndAcknowledges(t *testing.T) {
 
 func TestTopicCreate(t *testing.T) {
 	f := startFake(t)
-	out, errs, code := run(t, "", "admin", "topic", "create", "orders", "--type", "fifo", "--queues", "3", "-n", f.addr)
+	out, errs, code := run(t, "", "admin", "topic", "create", "orders", "--type", "FIFO", "--queues", "3", "-n", f.addr)
 	if code != 0 || !strings.Contains(out, "orders") {
 		t.Fatalf("%q %q", out, errs)
 	}
 	if len(f.made) != 1 || f.made[0].Attributes != "+message.type=FIFO" || f.made[0].WriteQueueNums != 3 {
 		t.Errorf("%+v", f.made)
+	}
+}
+
+func TestTopicListLeavesOutWhatNobodyMade(t *testing.T) {
+	f := startFake(t)
+	if out, errs, code := run(t, "", "admin", "topic", "list", "-n", f.addr); code != 0 || out != "orders\n" {
+		t.Errorf("%d: %q %q", code, out, errs)
+	}
+}
+
+func TestNoServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	for _, args := range [][]string{{"admin", "topic", "list"}, {"consume", "orders"}, {"bench", "send"}} {
+		out, errs, code := run(t, "", append(args, "-n", addr)...)
+		if code != 1 || out != "" || !strings.HasPrefix(errs, "bolide: nothing listens on "+addr) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: %d, %q %q", args, code, out, errs)
+		}
 	}
 }
 
@@ -205,8 +230,13 @@ func TestClientCommandsSayWhy(t *testing.T) {
 		{[]string{"consume", "none"}, "topic none does not exist"},
 		{[]string{"consume", "orders", "--tag", "||"}, "names no tag"},
 		{[]string{"admin", "topic", "create", "orders", "--type", "odd"}, "normal, fifo"},
-		{[]string{"admin", "topic", "create"}, "accepts 1 arg"},
-		{[]string{"nonsense"}, "unknown command"},
+		{[]string{"admin", "topic", "create"}, "needs a TOPIC"},
+		{[]string{"produce", "orders", "more", "-b", "x"}, "takes one TOPIC"},
+		{[]string{"admin", "topic", "craete", "orders"}, "did you mean create?"},
+		{[]string{"admin", "topic", "delete", "none"}, "topic none does not exist"},
+		{[]string{"produce", "orders", "--bdy", "x"}, "bolide produce --help"},
+		{[]string{"bench", "sned"}, "did you mean send?"},
+		{[]string{"nonsense"}, "bolide --help lists the commands"},
 	} {
 		args := c.args
 		if c.args[0] != "nonsense" {

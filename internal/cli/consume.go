@@ -41,12 +41,17 @@ func consumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "consume TOPIC",
 		Short: "Receive messages, print and acknowledge them",
-		Args:  cobra.ExactArgs(1),
+		Long: "Receives messages as a member of a consumer group, prints and acknowledges them, until Ctrl-C,\n" +
+			"--max or --idle. Groups are made as they are named: a misspelt one is a new group, and gets every\n" +
+			"message that the topic still has.",
+		Example: "  bolide consume orders --group warehouse --max 3\n" +
+			"  bolide consume orders --group warehouse --json --idle 5s",
+		Args: one("TOPIC"),
 	}
 	f.flags(c)
 	c.Flags().StringVarP(&f.group, "group", "g", "bolide-consume", "consumer `GROUP`; a new one begins with the oldest message")
 	c.Flags().StringVar(&f.tag, "tag", "*", "tag `EXPRESSION`, such as A||B")
-	c.Flags().IntVar(&f.max, "max", 0, "end after this many messages (0: never)")
+	c.Flags().IntVar(&f.max, "max", 0, "end after this `NUMBER` of messages (0: never)")
 	c.Flags().DurationVar(&f.idle, "idle", 0, "end when nothing has come for so long (0: never)")
 	c.Flags().DurationVar(&f.invisible, "invisible", 30*time.Second, "how long a message is ours before others get it")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print whole messages, one JSON object a line")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,14 +34,18 @@ func produceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "produce TOPIC",
 		Short: "Send one message, or every line of standard input",
-		Args:  cobra.ExactArgs(1),
+		Long: "Sends one message with --body, or every line of standard input, and prints their ids. A topic that\n" +
+			"does not exist is made by the broker, with a word about it on standard error.",
+		Example: "  bolide produce orders --body hello --tag new\n" +
+			"  bolide produce orders --message-group order-1 < lines.txt",
+		Args: one("TOPIC"),
 	}
 	f.flags(c)
 	c.Flags().StringVarP(&f.body, "body", "b", "", "send this `TEXT` instead of standard input's lines")
-	c.Flags().StringVar(&f.tag, "tag", "", "the messages' tag")
-	c.Flags().StringVar(&f.key, "key", "", "the messages' key")
+	c.Flags().StringVar(&f.tag, "tag", "", "`TAG` of the messages")
+	c.Flags().StringVar(&f.key, "key", "", "`KEY` of the messages, to find them by")
 	c.Flags().StringVar(&f.messageGroup, "message-group", "", "messages of one `GROUP` are delivered in order")
-	c.Flags().StringArrayVar(&f.properties, "property", nil, "`NAME=VALUE`, a property of the messages")
+	c.Flags().StringArrayVar(&f.properties, "property", nil, "a property of the messages, may be repeated: `NAME=VALUE`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		properties, err := f.messageProperties()
 		if err != nil {
@@ -50,7 +53,7 @@ func produceCommand() *cobra.Command {
 		}
 		f.open()
 		defer f.close()
-		at, err := f.writable(c.Context(), args[0])
+		at, err := f.writable(c, args[0])
 		if err != nil {
 			return err
 		}
@@ -97,17 +100,18 @@ func (f *produceFlags) messageProperties() (message.Properties, error) {
 
 // writable lists the queues of a topic; one that does not exist yet is made by sending to
 // it, where the broker makes topics so.
-func (f *produceFlags) writable(ctx context.Context, topic string) ([]queues, error) {
+func (f *produceFlags) writable(c *cobra.Command, topic string) ([]queues, error) {
 	if err := names.CheckTopic(topic); err != nil {
 		return nil, err
 	}
-	all, err := f.route(ctx, topic)
+	all, err := f.route(c.Context(), topic)
 	if err != nil {
-		template, templateErr := f.route(ctx, names.AutoCreate)
+		template, templateErr := f.route(c.Context(), names.AutoCreate)
 		if templateErr != nil {
 			return nil, err
 		}
 		all = template
+		fmt.Fprintf(c.ErrOrStderr(), "topic %s is new: the broker makes it\n", topic)
 	}
 	var can []queues
 	for _, q := range all {

@@ -26,11 +26,15 @@ type remote struct {
 
 // remoteFlags adds the flag that says where the servers are.
 func (r *remote) flags(c *cobra.Command) {
-	standard := os.Getenv("NAMESRV_ADDR")
-	if standard == "" {
-		standard = "127.0.0.1:9876"
+	c.PersistentFlags().StringVarP(&r.namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of the name server, or any port of a bolide server; NAMESRV_ADDR sets the default")
+}
+
+// standardNamesrv is the name server of who names none.
+func standardNamesrv() string {
+	if set := os.Getenv("NAMESRV_ADDR"); set != "" {
+		return set
 	}
-	c.PersistentFlags().StringVarP(&r.namesrv, "namesrv", "n", standard, "`HOST:PORT` of the name server (or of any port of a bolide server)")
+	return "127.0.0.1:9876"
 }
 
 // open connects, as far as there is something to connect to; the caller closes.
@@ -120,15 +124,37 @@ const (
 	permRead  = 4
 )
 
-// masters are the addresses of the brokers that take changes, by name.
-func (r *remote) masters(ctx context.Context) (map[string]string, error) {
+// cluster asks which clusters and brokers there are.
+func (r *remote) cluster(ctx context.Context) (info remoting.ClusterInfo, err error) {
 	answer, err := r.call(ctx, r.namesrv, remoting.ReqGetBrokerClusterInfo, nil, nil)
+	if err != nil {
+		return info, err
+	}
+	if err := remoting.Unmarshal(answer.Body, &info); err != nil {
+		return info, fmt.Errorf("cluster info: %w", err)
+	}
+	return info, nil
+}
+
+// topics lists the name server's topics, in order.
+func (r *remote) topics(ctx context.Context) ([]string, error) {
+	answer, err := r.call(ctx, r.namesrv, remoting.ReqGetAllTopicListFromNameServer, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	var info remoting.ClusterInfo
-	if err := remoting.Unmarshal(answer.Body, &info); err != nil {
-		return nil, fmt.Errorf("cluster info: %w", err)
+	var list remoting.TopicList
+	if err := remoting.Unmarshal(answer.Body, &list); err != nil {
+		return nil, fmt.Errorf("topic list: %w", err)
+	}
+	slices.Sort(list.TopicList)
+	return list.TopicList, nil
+}
+
+// masters are the addresses of the brokers that take changes, by name.
+func (r *remote) masters(ctx context.Context) (map[string]string, error) {
+	info, err := r.cluster(ctx)
+	if err != nil {
+		return nil, err
 	}
 	all := map[string]string{}
 	for name, b := range info.BrokerAddrTable {

@@ -10,8 +10,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -33,6 +35,9 @@ var commands = []func() *cobra.Command{
 	versionCommand,
 }
 
+// Help lists commands and flags in the order in which they are added, the common ones first.
+func init() { cobra.EnableCommandSorting = false }
+
 // Main runs the command that args names and returns the process's exit code.
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -43,7 +48,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 	root.SetOut(out)
 	root.SetErr(errs)
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(errs, "bolide:", oneLine(err))
+		fmt.Fprintln(errs, "bolide:", oneLine(plain(err)))
 		return 1
 	}
 	return 0
@@ -55,14 +60,59 @@ func newRoot() *cobra.Command {
 		Short:         "Apache RocketMQ 5 as one binary: name server, broker and proxy",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: "  bolide server\n" +
+			"  bolide admin topic create orders\n" +
+			"  bolide produce orders --body hello\n" +
+			"  bolide consume orders --group warehouse --max 1",
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %s --help lists the flags", err, c.CommandPath())
+	})
 	for _, c := range commands {
 		root.AddCommand(c())
 	}
+	inGivenOrder(root)
 	return root
+}
+
+// inGivenOrder makes the help of c and of what is below it list flags as they were added.
+func inGivenOrder(c *cobra.Command) {
+	c.Flags().SortFlags = false
+	c.PersistentFlags().SortFlags = false
+	c.LocalFlags().SortFlags = false
+	c.InheritedFlags().SortFlags = false
+	for _, below := range c.Commands() {
+		inGivenOrder(below)
+	}
+}
+
+// knownCommand refuses words after a command that only holds others.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := c.CommandPath() + " --help lists the commands"
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q; %s", args[0], c.CommandPath(), hint)
+}
+
+// one takes exactly one argument and names it when it is missing.
+func one(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("%s needs a %s: %s", c.CommandPath(), what, c.UseLine())
+		case len(args) > 1:
+			return fmt.Errorf("%s takes one %s, not %d words: %s", c.CommandPath(), what, len(args), c.UseLine())
+		}
+		return nil
+	}
 }
 
 // folder is a command that only holds others: alone it shows its help, and a word that it
@@ -71,11 +121,23 @@ func folder(use, short string, inside ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  cobra.NoArgs,
+		Args:  knownCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(inside...)
 	return c
+}
+
+// plain says what the two commonest failures of a client command mean to who typed it.
+func plain(err error) error {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Addr != nil:
+		return fmt.Errorf("nothing listens on %s (connection refused): is the server running, and is the address right?", op.Addr)
+	}
+	return err
 }
 
 // oneLine is the error's text without line breaks: what fails is read by scripts and in

@@ -51,19 +51,22 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	c := &cobra.Command{
 		Use:   name,
 		Short: short,
-		Args:  cobra.NoArgs,
+		Long: short + ", until Ctrl-C or SIGTERM.\n\n" +
+			"Standard output tells what listens where and ends with \"ready in N ms\"; the log goes to\n" +
+			"standard error. Every port takes every protocol, in plain text and under TLS.",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.run(c)
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.Data, "data", node.DefaultData, "data `DIR`")
+	fs.StringVar(&f.Data, "data", node.DefaultData, "`DIR` that holds everything; made when it is not there")
 	if roles.Namesrv {
 		fs.StringVar(&f.NamesrvAddr, "namesrv-addr", "", "`HOST:PORT` of the name server (default :9876; port 0: any free one)")
 	}
 	if roles.Broker {
 		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel on :10909)")
-		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, "`HOST:PORT,…` of other name servers to register with")
+		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, "`HOST:PORT,...` of other name servers to register with")
 		fs.StringVar(&f.Advertise, "advertise", "", "`HOST:PORT` that clients are told, where they can't reach what is listened on")
 	}
 	if roles.Proxy {
@@ -74,8 +77,8 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	fs.StringVar(&f.TLSKey, "tls-key", "", "PEM `FILE` with the certificate's key")
 	fs.StringVar(&f.ReadyFile, "ready-file", "", "`FILE` that is written when every listener serves, as JSON")
 	fs.StringVar(&f.config, "config", "", "`FILE` of settings, key=value, under the names of Apache's broker.conf")
-	fs.StringArrayVar(&f.settings, "set", nil, "one setting, `KEY=VALUE`")
-	fs.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringArrayVar(&f.settings, "set", nil, "one setting, over those of --config; may be repeated: `KEY=VALUE`")
+	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL` of the log: debug, info, warn or error")
 	return c
 }
 
