@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,16 +153,9 @@ func groupCreate(r *remote) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		body, err := json.Marshal(map[string]any{
-			"groupName": args[0], "consumeEnable": true, "consumeFromMinEnable": true,
-			"consumeBroadcastEnable": true, "consumeMessageOrderly": ordered,
-			"retryQueueNums": 1, "retryMaxTimes": attempts - 1, "brokerId": 0,
-			"whichBrokerWhenConsumeSlowly": 1, "notifyConsumerIdsChangedEnable": true,
-			"consumeTimeoutMinute": 15,
-		})
-		if err != nil {
-			return err
-		}
+		group := remoting.DefaultSubscriptionGroupConfig(args[0])
+		group.ConsumeMessageOrderly, group.RetryMaxTimes = ordered, attempts-1
+		body := remoting.Marshal(&group)
 		for _, broker := range slices.Sorted(maps.Keys(brokers)) {
 			if _, err := r.call(c.Context(), brokers[broker], remoting.ReqUpdateAndCreateSubscriptionGroup, nil, body); err != nil {
 				return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"compress/zlib"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -245,6 +246,28 @@ func TestClientCommandsSayWhy(t *testing.T) {
 		_, errs, code := run(t, "", args...)
 		if code != 1 || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: %d, %q", c.args, code, errs)
+		}
+	}
+}
+
+// TestProduceTakesEveryQueue: messages without a group go to all queues of all brokers in
+// turn.
+func TestProduceTakesEveryQueue(t *testing.T) {
+	at := []queues{{broker: "a", write: 4}, {broker: "b", write: 2}}
+	var f produceFlags
+	counts := map[string]int{}
+	for range 12 {
+		broker, queue := f.choose(at)
+		counts[fmt.Sprint(broker.broker, queue)]++
+	}
+	if got := fmt.Sprint(counts); got != "map[a0:2 a1:2 a2:2 a3:2 b0:2 b1:2]" {
+		t.Error(got)
+	}
+	f.messageGroup = "g"
+	broker, queue := f.choose(at)
+	for range 3 {
+		if again, q := f.choose(at); again.broker != broker.broker || q != queue {
+			t.Errorf("a group went to %s %d and %s %d", broker.broker, queue, again.broker, q)
 		}
 	}
 }

@@ -128,22 +128,21 @@ func (f *produceFlags) writable(c *cobra.Command, topic string) ([]queues, error
 // choose picks the queue: that of the message group, the same as every gRPC producer picks,
 // or the next in turn.
 func (f *produceFlags) choose(at []queues) (broker queues, queue int32) {
-	if f.messageGroup != "" {
-		all := int32(0)
-		for _, q := range at {
-			all += q.write
-		}
-		queue = int32(proxy.GroupQueue(f.messageGroup, int(all)))
-		for _, q := range at {
-			if queue < q.write {
-				return q, queue
-			}
-			queue -= q.write
-		}
+	all := int32(0)
+	for _, q := range at {
+		all += q.write
 	}
-	f.turn++
-	broker = at[int(f.turn)%len(at)]
-	return broker, f.turn % broker.write
+	if queue = f.turn % all; f.messageGroup != "" {
+		queue = int32(proxy.GroupQueue(f.messageGroup, int(all)))
+	}
+	f.turn = (f.turn + 1) % all
+	for _, broker = range at {
+		if queue < broker.write {
+			break
+		}
+		queue -= broker.write
+	}
+	return broker, queue
 }
 
 func (f *produceFlags) send(c *cobra.Command, topic string, at []queues, properties message.Properties, body []byte) error {
