@@ -16,6 +16,7 @@ const (
 	maxNamespaces = 10_000
 	maxValues     = 100_000 // of one namespace
 	maxValueBytes = 1 << 20
+	maxAllBytes   = 64 << 20 // of all namespaces, keys and values: all are saved at each change
 )
 
 // KV is small configuration values by namespace and key. Its zero value is empty and in
@@ -81,8 +82,21 @@ func (c *KV) Put(namespace, key, value string) error {
 			return fmt.Errorf("%w: namespace has %d keys, the limit", ErrIllegal, maxValues)
 		}
 		all[namespace][key] = value
+		if n := sizeOf(all); n > maxAllBytes {
+			return fmt.Errorf("%w: all values together would have %d bytes, the limit is %d", ErrIllegal, n, maxAllBytes)
+		}
 		return nil
 	})
+}
+
+func sizeOf(all map[string]map[string]string) (n int) {
+	for namespace, values := range all {
+		n += len(namespace)
+		for key, value := range values {
+			n += len(key) + len(value)
+		}
+	}
+	return n
 }
 
 // Delete removes one value; that it is not there is no error.

@@ -3,6 +3,8 @@ package namesrv
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -148,6 +150,30 @@ func TestKV(t *testing.T) {
 		if err := again.Load([]byte(text)); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
+	}
+}
+
+// TestKVIsBounded: the limits of one value and of their number leave room for far more than
+// the memory of any machine.
+func TestKVIsBounded(t *testing.T) {
+	var kv KV
+	value := strings.Repeat("v", maxValueBytes)
+	var err error
+	n := 0
+	for ; err == nil && n < 1000; n++ {
+		err = kv.Put("n", fmt.Sprint(n), value)
+	}
+	if !errors.Is(err, ErrIllegal) || n != maxAllBytes/maxValueBytes {
+		t.Fatalf("%d values: %v", n, err)
+	}
+	if err := kv.Put(strings.Repeat("n", maxAllBytes), "k", "v"); !errors.Is(err, ErrIllegal) {
+		t.Error("a namespace of any length:", err)
+	}
+	if err := kv.Delete("n", "0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := kv.Put("n", "again", value); err != nil {
+		t.Error("after a deletion:", err)
 	}
 }
 
