@@ -49,8 +49,12 @@ func TestKill(t *testing.T) {
 			if keep := os.Getenv("BOLIDE_CRASH_KEEP"); keep != "" {
 				dir = filepath.Join(keep, flush)
 			}
+			at, err := servers.FreePlace()
+			if err != nil {
+				t.Fatal(err)
+			}
 			r := &run{
-				t: t, binary: binary, dir: dir, flush: flush,
+				t: t, binary: binary, dir: dir, flush: flush, at: at,
 				random: rand.New(rand.NewPCG(seed, 1)),
 				ledger: newLedger(),
 			}
@@ -73,7 +77,8 @@ type run struct {
 	flush  string
 	random *rand.Rand
 	ledger *ledger
-	at     *servers.Ready // addresses of the first start, kept for all
+	at     *servers.Ready // addresses of all starts
+	topic  bool           // is made
 }
 
 const (
@@ -95,10 +100,9 @@ func (r *run) start(i int) *servers.Server {
 	if err != nil {
 		r.t.Fatalf("start %d: %v", i, err)
 	}
-	if r.at == nil {
-		at := s.Ready
-		r.at = &at
+	if !r.topic {
 		createTopic(r.t, s.Broker)
+		r.topic = true
 	}
 	return s
 }

@@ -17,7 +17,8 @@ type BolideOptions struct {
 	Data   string   // the data folder; Dir/data when empty
 	Args   []string // more arguments of `bolide server`
 
-	// Addresses of an earlier run, for a restart in the same place. Empty: free ports.
+	// Addresses of an earlier run, or a FreePlace, for restarts in the same place. Empty:
+	// any free ports.
 	Again *Ready
 }
 

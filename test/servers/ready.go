@@ -167,6 +167,17 @@ func (p *process) tail() string {
 	return string(text)
 }
 
+// FreePlace is a place for a server that is started again and again in it. Ports that the
+// system gave could go to somebody's outgoing connection while the server is down.
+func FreePlace() (*Ready, error) {
+	ports, err := freePorts(4)
+	if err != nil {
+		return nil, err
+	}
+	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
+	return &Ready{Namesrv: at(0), Broker: at(1), GRPC: at(2), Proxy: at(3)}, nil
+}
+
 // freePorts finds n different ports that nothing listens on, each with its neighbours free as
 // well, since a broker takes the port two below and the one above its own. They lie below the
 // range that the kernel gives to outgoing connections, so that none of those is in the way.
