@@ -52,7 +52,7 @@ type Broker struct {
 	PopFromRetryProbability           int32  `prop:"popFromRetryProbability" min:"0" max:"100"`
 	PopFromRetryProbabilityByPriority int32  `prop:"popFromRetryProbabilityForPriority" min:"0" max:"100"`
 	PriorityOrderAsc                  bool   `prop:"priorityOrderAsc"`
-	ReviveQueueNum                    int32  `prop:"reviveQueueNum" min:"1" max:"1024"`
+	ReviveQueueNum                    int32  `prop:"reviveQueueNum" min:"1" max:"1024" effect:"none"`
 	PopPollingSize                    int32  `prop:"popPollingSize" min:"1" effect:"none"`
 	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" min:"1" effect:"none"`
 	EnablePopMessageThreshold         bool   `prop:"enablePopMessageThreshold"`
