@@ -56,10 +56,14 @@ func (e *Engine) recover() (err error) {
 	if err := r.loadDerived(known); err != nil {
 		return err
 	}
+	durable, err := r.syncLog()
+	if err != nil {
+		return err
+	}
 	if err := r.replay(); err != nil {
 		return err
 	}
-	if err := r.finish(known); err != nil {
+	if err := r.finish(known, durable); err != nil {
 		return err
 	}
 	r.Took = time.Since(began)
@@ -259,6 +263,19 @@ func (r *recovery) foreignStart() (int64, error) {
 	return e.log.Min(), nil
 }
 
+// syncLog makes durable what the log's files hold and returns how far that is. What a
+// killed process wrote may be in the kernel alone, and whoever is told of a record deletes
+// what it was born from (P6): a power cut during recovery must not take the record then.
+func (r *recovery) syncLog() (durable int64, err error) {
+	if r.ours && r.Clean {
+		return r.checkpoint.flushed, nil
+	}
+	if r.ours {
+		durable = r.checkpoint.flushed
+	}
+	return r.logEnd(), r.e.log.Files().Sync(durable, r.logEnd())
+}
+
 // replay reads the log from start to its end and dispatches what is missing.
 func (r *recovery) replay() error {
 	e := r.e
@@ -401,19 +418,8 @@ func (r *recovery) tell() {
 }
 
 // finish cuts what lies behind the end, makes everything durable and opens the log.
-func (r *recovery) finish(known snapshot) (err error) {
+func (r *recovery) finish(known snapshot, durable int64) (err error) {
 	e := r.e
-	durable := int64(0)
-	if r.ours {
-		durable = r.checkpoint.flushed
-	}
-	if e.opt.Flush == Sync && durable < r.End {
-		// Readers see only what is durable, and what a killed process wrote may not be.
-		if err := e.log.Files().Sync(durable, r.logEnd()); err != nil {
-			return err
-		}
-		durable = r.End
-	}
 	if err := e.log.Files().Grow(); err != nil {
 		return err
 	}
