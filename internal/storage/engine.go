@@ -74,7 +74,7 @@ func Open(o Options) (*Engine, error) {
 	}
 	e.log = log
 	e.queues = consumequeue.Open(consumequeue.Options{Pool: e.pool, Dir: e.path("consumequeue"), FileEntries: o.QueueFileEntries})
-	e.index = keyindex.Open(keyindex.Options{Pool: e.pool, Dir: e.path("index"), Slots: o.IndexSlots, Entries: o.IndexEntries})
+	e.index = keyindex.Open(keyindex.Options{Pool: e.pool, Dir: e.path("index"), Slots: o.IndexSlots, Entries: o.IndexEntries, SyncLog: e.Sync})
 	if err := e.recover(); err != nil {
 		e.closeFiles()
 		return nil, fmt.Errorf("recovering the store in %s: %w", o.Dir, err)

@@ -10,11 +10,11 @@ import (
 func (f *file) flush(newest bool) (FileInfo, error) {
 	x := f.index
 	x.mu.Lock()
-	count, fresh := f.head.count, f.fresh
+	count, last, fresh := f.head.count, f.head.lastOffset, f.fresh
 	x.mu.Unlock()
 	if count == f.saved {
 		f.letGo(newest)
-		return f.info(), nil
+		return FileInfo{Name: f.name, Count: count, Last: last}, nil
 	}
 	if fresh {
 		if err := f.Create(); err != nil {
@@ -52,6 +52,11 @@ func (f *file) flush(newest bool) (FileInfo, error) {
 	if err := f.Sync(); err != nil {
 		return FileInfo{}, err
 	}
+	if x.opt.SyncLog != nil {
+		if err := x.opt.SyncLog(); err != nil {
+			return FileInfo{}, err
+		}
+	}
 	if err := f.WriteAt(head.encode(), 0); err != nil {
 		return FileInfo{}, err
 	}
@@ -70,10 +75,6 @@ func (f *file) flush(newest bool) (FileInfo, error) {
 	f.saved = head.count
 	f.letGo(newest)
 	return FileInfo{Name: f.name, Count: head.count, Last: head.lastOffset}, nil
-}
-
-func (f *file) info() FileInfo {
-	return FileInfo{Name: f.name, Count: f.saved, Last: f.head.lastOffset}
 }
 
 // writeEntries writes the entries that are in memory only.

@@ -26,6 +26,10 @@ type Options struct {
 	Dir     string
 	Slots   int // of a file
 	Entries int // of a file; number 0 is never used
+	// SyncLog makes the log durable as far as the index knows it. It is called before a
+	// header counts entries: an index that is ahead of the log after a power cut would take
+	// the records that then get the same offsets for ones that it has. May be nil.
+	SyncLog func() error
 }
 
 // Index is all index files, the newest of which grows.
