@@ -131,7 +131,7 @@ func (l *Log[N]) dense(spans []Span) int {
 	from, bytes, n := spans[0].Offset, int64(0), 0
 	for i := range spans {
 		end := spans[i].Offset + int64(spans[i].Size)
-		if end > limit || spans[i].Size > blockSize/2 || spans[i].Offset < from {
+		if end > limit || spans[i].Size > blockSize/2 || spans[i].Offset < from || !l.possible(&spans[i]) {
 			break
 		}
 		if bytes += int64(spans[i].Size); bytes*sparsest >= end-from {

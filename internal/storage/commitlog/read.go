@@ -64,6 +64,9 @@ func (l *Log[N]) Read(spans []Span, lease *Lease) (int, error) {
 	var end int64
 	for i := 0; i < len(spans); {
 		s := &spans[i]
+		if !l.possible(s) {
+			return i, ErrNoRecord
+		}
 		if c == nil || s.Offset < c.base || s.Offset >= end {
 			if c, end = l.ring.hold(s.Offset); c != nil {
 				lease.chunks = append(lease.chunks, c)
@@ -92,7 +95,7 @@ func (l *Log[N]) readRun(spans []Span, lease *Lease) (int, error) {
 	from := spans[0].Offset
 	to := from + int64(spans[0].Size)
 	n := 1
-	for ; n < len(spans); n++ {
+	for ; n < len(spans) && l.possible(&spans[n]); n++ {
 		next := spans[n].Offset + int64(spans[n].Size)
 		if spans[n].Offset < to || spans[n].Offset-to > readGap || next-from > readMost {
 			break
@@ -129,6 +132,12 @@ func (l *Log[N]) readRun(spans []Span, lease *Lease) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// possible reports whether a record can have the place and the size that s says: an entry
+// of a damaged queue may name any, and no buffer is made for what can't be.
+func (l *Log[N]) possible(s *Span) bool {
+	return s.Offset >= 0 && s.Size >= message.HeaderSize && int64(s.Size) <= l.opt.Size-s.Offset%l.opt.Size
 }
 
 // matches reports whether the bytes say of themselves that they are the record meant.
