@@ -264,7 +264,6 @@ func (s *Store) Flush() error {
 		}
 		if err != nil {
 			failed = err
-			s.markDirty(q)
 		}
 	}
 	return failed

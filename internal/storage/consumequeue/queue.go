@@ -274,6 +274,11 @@ func (q *Queue) flush() (from int64, wrote bool, err error) {
 	q.mu.idle = true
 	at, end := q.mu.flushed, q.mu.max
 	gone, set := q.mu.gone, q.mu.set
+	defer func() {
+		if err != nil {
+			q.retry()
+		}
+	}()
 	var data []byte
 	if at < end {
 		data = q.mu.tail[(at-q.mu.first)*EntrySize : (end-q.mu.first)*EntrySize]
@@ -310,6 +315,17 @@ func (q *Queue) flush() (from int64, wrote bool, err error) {
 		q.store.markDirty(q)
 	}
 	return from, at < end, nil
+}
+
+// retry puts a queue whose flush has failed back into the store's dirty list, once: an
+// append may have done so meanwhile.
+func (q *Queue) retry() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.mu.dirty {
+		q.mu.dirty = true
+		q.store.markDirty(q)
+	}
 }
 
 // trimLocked lets go of entries that are in a file: all of an idle queue's, all but the
