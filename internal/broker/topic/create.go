@@ -2,6 +2,7 @@ package topic
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
@@ -61,7 +62,8 @@ func (t *Table) CreateInternal(name string, queues, perm int32, order bool, sysF
 			cfg = old.Clone()
 			cfg.Order = true
 		} else {
-			cfg = &Config{Name: name, ReadQueues: queues, WriteQueues: queues, Perm: perm, SysFlag: sysFlag,
+			// The name may lie in the buffer of the message that is to go there.
+			cfg = &Config{Name: strings.Clone(name), ReadQueues: queues, WriteQueues: queues, Perm: perm, SysFlag: sysFlag,
 				Order: order, FilterType: SingleTag}
 			created = true
 		}
