@@ -175,6 +175,13 @@ func retention(tuned storage.Retention, sc *config.Store) (storage.Retention, er
 
 // reconcile brings what the tables say back into what recovery has found (P4).
 func (b *Broker) reconcile() error {
+	born, err := b.Topics.Clamp(b.Store.LogEnd())
+	if err != nil {
+		return err
+	}
+	if born > 0 {
+		b.log.Warn("topics were born beyond the log's end", "moved", born)
+	}
 	moved := b.Offsets.Clamp(func(topic string, queue int32) (low, high int64) {
 		return b.Store.MinOffset(topic, queue), b.Store.MaxOffset(topic, queue)
 	})

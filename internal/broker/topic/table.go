@@ -189,6 +189,25 @@ func (t *Table) DeleteWith(names []string, join func(b *state.Batch)) error {
 // Buried tells whether a topic of this name was deleted and none lives now.
 func (t *Table) Buried(name string) bool { return t.Birth(name) == math.MaxInt64 }
 
+// Clamp brings births back to the recovered end of the log (P4) and returns how many it
+// moved. A topic that is created again is born where the log's next record goes; a crash
+// may take the records before that place, which were still being written, and the
+// topic's first messages then lie before the birth that was stored.
+func (t *Table) Clamp(end int64) (moved int, err error) {
+	err = t.change(func(c *changeSet) error {
+		for _, old := range t.All() {
+			if old.Birth > end {
+				next := old.Clone()
+				next.Birth = end
+				c.put = append(c.put, next)
+			}
+		}
+		moved = len(c.put)
+		return nil
+	})
+	return moved, err
+}
+
 // changeSet is what one change does.
 type changeSet struct {
 	put       []*Config

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"unsafe"
 
 	"github.com/bolidemq/bolide/internal/config"
 )
@@ -135,5 +136,47 @@ func TestPut(t *testing.T) {
 	}
 	if now, _ := table.Get("t"); now.MessageType() != "NORMAL" || now.WriteQueues != 9 {
 		t.Fatalf("%+v", now)
+	}
+}
+
+// A crash takes records that were being written when a topic was created again: the
+// topic's next messages lie before its birth and must not be taken for an earlier one's.
+func TestClampOfBirths(t *testing.T) {
+	end := int64(1000)
+	table := open(t, nil, Options{LogEnd: func() int64 { return end }})
+	for _, name := range []string{"old", "again"} {
+		if err := table.Put(New(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Delete("again"); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Put(New("again")); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		end   int64
+		moved int
+		birth int64
+	}{{1000, 0, 1000}, {400, 1, 400}, {400, 0, 400}, {700, 0, 400}} {
+		moved, err := table.Clamp(step.end)
+		if err != nil || moved != step.moved || table.Birth("again") != step.birth || table.Birth("old") != 0 {
+			t.Errorf("log ends at %d: %d moved (%v), births %d and %d", step.end, moved, err, table.Birth("again"), table.Birth("old"))
+		}
+	}
+}
+
+// POP hands names on that lie in a buffer which is used again.
+func TestCreateInternalKeepsItsName(t *testing.T) {
+	table := open(t, nil, Options{})
+	buf := []byte("%RETRY%g+t")
+	name := unsafe.String(&buf[0], len(buf))
+	if _, _, err := table.CreateInternal(name, 1, PermRead|PermWrite, false, 0); err != nil {
+		t.Fatal(err)
+	}
+	copy(buf, "overwritten")
+	if c, ok := table.Get("%RETRY%g+t"); !ok || c.Name != "%RETRY%g+t" {
+		t.Errorf("%v %t", c, ok)
 	}
 }
