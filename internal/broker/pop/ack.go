@@ -244,16 +244,21 @@ func (p *Popper) releaseLocked(w *window, r *record, mask uint64) (freed bool) {
 // lookAgain wakes a request that waits for w's queue: something below next became visible.
 func (p *Popper) lookAgain(w *window) {
 	w.mu.Lock()
-	s := w.subject
+	s, flag := w.subject, w.flag
 	some := len(w.mu.aside) > 0
 	w.mu.Unlock()
 	if s == nil || !some {
 		return
 	}
 	s.version.Add(1)
-	if p.o.LongPoll != nil {
-		p.o.LongPoll.WakeNext(longpoll.Key{Topic: s.key.topic, QueueID: w.key.queue, Group: s.key.group})
+	if p.o.LongPoll == nil {
+		return
 	}
+	k := longpoll.Key{Topic: s.key.topic, QueueID: w.key.queue, Group: s.key.group}
+	if flag != receipt.FlagNormal {
+		k.Topic, k.QueueID = w.key.topic, longpoll.AllQueues // as requests for any queue wait for it
+	}
+	p.o.LongPoll.WakeNext(k)
 }
 
 // Changed is the outcome of a change of the invisible time: the name of the delivery from

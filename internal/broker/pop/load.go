@@ -26,10 +26,19 @@ func (p *Popper) load() error {
 	if err := p.o.State.Scan(state.PopWindows, nil, p.loadWindow); err != nil {
 		return err
 	}
-	if err := p.o.State.Scan(state.PopRecords, nil, p.loadRecord); err != nil {
+	left := p.o.State.NewBatch()
+	if err := p.o.State.Scan(state.PopRecords, nil, func(k, v []byte) error { return p.loadRecord(k, v, left) }); err != nil {
 		return err
 	}
-	return p.o.State.Scan(state.PopAside, nil, p.loadAside)
+	if err := p.o.State.Scan(state.PopAside, nil, func(k, v []byte) error { return p.loadAside(k, v, left) }); err != nil {
+		return err
+	}
+	if left.Empty() {
+		left.Discard()
+		return nil
+	}
+	p.o.Log.Warn("removing POP records of groups or topics that were deleted")
+	return p.o.State.Commit(left)
 }
 
 func (p *Popper) loadWindow(key, value []byte) error {
@@ -51,15 +60,18 @@ func (p *Popper) loadWindow(key, value []byte) error {
 }
 
 // loadRecord puts a record back as it was, with one exception: a client whose presence
-// renews its deliveries gets one invisible time to come back.
-func (p *Popper) loadRecord(key, value []byte) error {
+// renews its deliveries gets one invisible time to come back. A record without a window
+// is what was popped while its topic or group was being deleted: the deletion took the
+// window, and left gets the rest, so that the next window of that number has none of it.
+func (p *Popper) loadRecord(key, value []byte, left *state.Batch) error {
 	id, r, holder, err := parseRecord(key, value)
 	if err != nil {
 		return fmt.Errorf("record %x: %w", key, err)
 	}
 	w := p.mu.byID[id]
 	if w == nil {
-		return fmt.Errorf("record %x of an unknown window: %w", key, errValue)
+		left.Delete(state.PopRecords, key)
+		return nil
 	}
 	due := r.due
 	if r.flags&flagRenew != 0 && r.flags&flagClaimed == 0 {
@@ -80,14 +92,15 @@ func (p *Popper) loadRecord(key, value []byte) error {
 	return nil
 }
 
-func (p *Popper) loadAside(key, value []byte) error {
+func (p *Popper) loadAside(key, value []byte, left *state.Batch) error {
 	id, e, err := parseAside(key, value)
 	if err != nil {
 		return fmt.Errorf("message set aside %x: %w", key, err)
 	}
 	w := p.mu.byID[id]
 	if w == nil {
-		return fmt.Errorf("message set aside %x of an unknown window: %w", key, errValue)
+		left.Delete(state.PopAside, key)
+		return nil
 	}
 	w.mu.Lock()
 	w.setAsideLocked(e)

@@ -1,0 +1,125 @@
+package pop
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+// popNow pops what is there now.
+func popNow(t *testing.T, b *testBroker, r Request) Result {
+	t.Helper()
+	var got Result
+	b.pop.Pop(r, func(res Result, err error) {
+		b.fatal(err)
+		got = res
+	})
+	return got
+}
+
+func handleOf(res *Result) receipt.Handle {
+	return res.Handle(&res.Batches[0], &res.Batches[0].Records[0], "b")
+}
+
+// A group is deleted while its members pop: what they pop between the moment that its
+// windows go and the commit of the deletion has records whose window the deletion takes.
+// The next start finds them and goes on.
+func TestRecordsWithoutTheirWindow(t *testing.T) {
+	b := newTestBroker(t, true)
+	b.open(false)
+	b.topic("T", "", 1)
+	for range 3 {
+		b.send("T", 0, "x", "", "")
+	}
+	r := Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: 60_000}
+	popNow(t, b, r)
+	deletion := b.db.NewBatch()
+	b.pop.DropGroup("g", deletion)
+	popNow(t, b, r)
+	b.fatal(b.db.Commit(deletion))
+	b.crash(100, rand.New(rand.NewPCG(1, 1)), false)
+	if w := b.pop.window(windowKey{"g", "T", 0}); w != nil {
+		t.Errorf("the window is back: %+v", w.key)
+	}
+	// A window with the number of the one that is gone must not find its records.
+	for range 3 {
+		if res := popNow(t, b, r); res.Messages() != 1 {
+			t.Fatalf("%d messages", res.Messages())
+		}
+	}
+	b.crash(100, rand.New(rand.NewPCG(1, 1)), false)
+	if n := b.pop.window(windowKey{"g", "T", 0}).mu.inFlight; n != 3 {
+		t.Errorf("%d messages are in flight, 3 were popped", n)
+	}
+	b.close()
+}
+
+// Times from the wire that no clock reaches: the message stays invisible, it does not
+// lapse at once because a sum has run over.
+func TestAbsurdInvisibleTimes(t *testing.T) {
+	b := newTestBroker(t, true)
+	b.open(false)
+	defer func() { b.close() }()
+	b.topic("T", "", 1)
+	b.send("T", 0, "x", "", "")
+	res := popNow(t, b, Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: math.MaxInt64})
+	if due, now := b.pop.due.next(), b.clock.NowMilli(); due < now+1000 {
+		t.Errorf("popped for ever, due at %d, now is %d", due, now)
+	}
+	var next receipt.Handle
+	b.pop.ChangeInvisible("g", "T", handleOf(&res), math.MaxInt64, false, func(h receipt.Handle, err error) {
+		b.fatal(err)
+		next = h
+	})
+	if due, now := b.pop.due.next(), b.clock.NowMilli(); due < now+1000 {
+		t.Errorf("changed to for ever, due at %d, now is %d", due, now)
+	}
+	b.pop.Ack("g", "T", next, b.fatal)
+	b.send("T", 0, "y", "", "")
+	res = popNow(t, b, Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: math.MinInt64})
+	if r := b.pop.window(windowKey{"g", "T", 0}).findLocked(1); r == nil || r.due < res.PopTime {
+		t.Errorf("popped for less than nothing: %+v", r)
+	}
+}
+
+// A message of a retry topic that is handed back is for whoever waits, whatever queue of
+// the topic it waits for.
+func TestHandedBackRetryWakesAnyQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTestBroker(t, true)
+		b.open(true)
+		defer func() { b.close() }()
+		b.topic("T", "", 4)
+		b.send("T", 0, "x", "", "")
+		change := func(h receipt.Handle, suspend bool) {
+			done := make(chan error, 1)
+			b.pop.ChangeInvisible("g", "T", h, 0, suspend, func(_ receipt.Handle, err error) { done <- err })
+			b.fatal(<-done)
+			synctest.Wait()
+		}
+		r := Request{Group: "g", Topic: "T", QueueID: 0, Max: 1, Invisible: 60_000}
+		res := popNow(t, b, r)
+		change(handleOf(&res), false) // into the retry topic
+		time.Sleep(time.Second)
+		r.QueueID = 3
+		res = popNow(t, b, r)
+		if res.Messages() != 1 || res.Batches[0].RetryFlag == receipt.FlagNormal {
+			t.Fatalf("%+v", res)
+		}
+		r.PollTime = 20 * time.Second
+		answered := make(chan Result, 1)
+		b.pop.Pop(r, func(res Result, err error) {
+			b.fatal(err)
+			answered <- res
+		})
+		began := time.Now()
+		change(handleOf(&res), true)
+		if again := <-answered; again.Messages() != 1 || time.Since(began) > time.Second {
+			t.Errorf("%d messages after %v", again.Messages(), time.Since(began))
+		}
+	})
+}
