@@ -263,8 +263,12 @@ type filterCache struct {
 
 type filterKey struct{ kind, text string }
 
-// maxFilters bounds what a client can make the cache hold; it starts anew beyond.
-const maxFilters = 4096
+// maxFilters and maxFilterText bound what a client can make the cache hold: it starts anew
+// beyond the one, and keeps no expression that is longer than the other.
+const (
+	maxFilters    = 4096
+	maxFilterText = 4 << 10
+)
 
 func (c *filterCache) compile(kind, text string) (*filter.Expression, error) {
 	k := filterKey{kind, text}
@@ -275,8 +279,8 @@ func (c *filterCache) compile(kind, text string) (*filter.Expression, error) {
 		return e, nil
 	}
 	e, err := filter.Compile(kind, text)
-	if err != nil {
-		return nil, err
+	if err != nil || len(text) > maxFilterText {
+		return e, err
 	}
 	c.mu.Lock()
 	if c.known == nil || len(c.known) >= maxFilters {

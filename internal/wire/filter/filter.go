@@ -38,8 +38,15 @@ var all = &Expression{kind: KindTag, text: matchAll}
 // All matches every message.
 func All() *Expression { return all }
 
+// MaxText is the longest text of an expression in bytes. Expressions are kept by their
+// text, in caches and as subscriptions.
+const MaxText = 64 << 10
+
 // Compile reads an expression of a kind: TAG, which an empty kind means too, or SQL92.
 func Compile(kind, text string) (*Expression, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrIllegal, len(text), MaxText)
+	}
 	switch kind {
 	case "", KindTag:
 		return compileTags(text)

@@ -3,6 +3,7 @@ package filter
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +27,8 @@ func TestCompileTags(t *testing.T) {
 		{"A | B", []string{"A | B"}, nil},
 		{"||", nil, ErrIllegal},
 		{" || || ", nil, ErrIllegal},
+		{strings.Repeat("a", MaxText), []string{strings.Repeat("a", MaxText)}, nil},
+		{strings.Repeat("a", MaxText+1), nil, ErrIllegal},
 	} {
 		e, err := Compile(KindTag, c.text)
 		if !errors.Is(err, c.err) {
@@ -34,6 +37,18 @@ func TestCompileTags(t *testing.T) {
 		if err == nil && (!slices.Equal(e.Tags(), c.tags) || e.MatchesAll() != (c.tags == nil)) {
 			t.Errorf("%q: tags %q", c.text, e.Tags())
 		}
+	}
+}
+
+func TestManyTags(t *testing.T) {
+	var want, text []string
+	for i := range 5000 {
+		want = append(want, strconv.Itoa(i))
+		text = append(text, strconv.Itoa(i), strconv.Itoa(i/2))
+	}
+	e, err := Compile(KindTag, strings.Join(text, "||"))
+	if err != nil || !slices.Equal(e.Tags(), want) {
+		t.Errorf("%d tags, want %d: %v", len(e.Tags()), len(want), err)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
+// fewTags is how many tags are looked through rather than looked up.
+const fewTags = 16
+
 // compileTags reads "A || B"; "*" and nothing mean every message.
 func compileTags(text string) (*Expression, error) {
 	trimmed := strings.TrimSpace(text)
@@ -15,10 +18,20 @@ func compileTags(text string) (*Expression, error) {
 		return all, nil
 	}
 	e := &Expression{kind: KindTag, text: text}
+	var seen map[string]bool // instead of the list where that is long
 	for part := range strings.SplitSeq(trimmed, "||") {
 		tag := strings.TrimSpace(part)
-		if tag == "" || slices.Contains(e.tags, tag) {
+		if tag == "" || seen[tag] || seen == nil && slices.Contains(e.tags, tag) {
 			continue
+		}
+		if seen == nil && len(e.tags) == fewTags {
+			seen = make(map[string]bool)
+			for _, t := range e.tags {
+				seen[t] = true
+			}
+		}
+		if seen != nil {
+			seen[tag] = true
 		}
 		e.tags = append(e.tags, tag)
 		e.codes = append(e.codes, message.JavaHash(tag))
