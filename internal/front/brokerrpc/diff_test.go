@@ -1,6 +1,7 @@
 package brokerrpc
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -101,6 +102,21 @@ func TestDiffClientClock(t *testing.T) {
 func TestDiffRefusedCodesSayWhy(t *testing.T) {
 	n := newNode(t)
 	if r := n.call(remoting.ReqEndTransaction, nil, nil); r.Code != 3 || !strings.HasPrefix(r.Remark, " request type 37 not supported") || !strings.Contains(r.Remark, "transactions") {
+		t.Errorf("%d %q", r.Code, r.Remark)
+	}
+}
+
+// TestDiffLargestBatch: Apache stores a batch of any number of messages.
+func TestDiffLargestBatch(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	one, err := message.AppendBatch(nil, &message.Message{Body: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := sendHeader("T", 0, "")
+	h.Batch = true
+	if r := n.call(remoting.ReqSendBatchMessage, h, bytes.Repeat(one, maxBatch+1)); r.Code != remoting.ResMessageIllegal || !strings.Contains(r.Remark, "65536") {
 		t.Errorf("%d %q", r.Code, r.Remark)
 	}
 }

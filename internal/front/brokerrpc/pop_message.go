@@ -29,16 +29,25 @@ func (s *Server) popMessage(r *transport.Request) {
 }
 
 // popFilter compiles the expression of a pop, which is the group's subscription too: a
-// proxy's clients have no heartbeat here. No expression takes everything.
+// proxy's clients have no heartbeat here. No expression takes everything. Of a topic or a
+// group that is not there nothing is remembered: it costs a peer nothing to invent names.
 func (s *Server) popFilter(group, topic, kind, text string) (*filter.Expression, error) {
 	if text == "" {
 		return nil, nil
 	}
 	expr, err := s.b.Pull.Compile(kind, text)
-	if err == nil {
+	if err != nil {
+		return nil, err
+	}
+	_, known := s.b.Topics.Get(topic)
+	if known {
+		_, err := s.b.Groups.GetOrCreate(group)
+		known = err == nil
+	}
+	if known {
 		s.b.Clients.Passing(group, clients.Subscription{Topic: topic, Expression: text, Kind: kind, Tags: expr.Tags(), Codes: expr.CodeSet(), Version: time.Now().UnixMilli()})
 	}
-	return expr, err
+	return expr, nil
 }
 
 // popCodes is the response code of each outcome of a pop.

@@ -298,3 +298,29 @@ func TestAcknowledgedStaysAcknowledged(t *testing.T) {
 		t.Errorf("seen %v", seen)
 	}
 }
+
+// TestInventedNamesAreNotRemembered: a pop's filter is its group's subscription, but not
+// where there is no such topic or group.
+func TestInventedNamesAreNotRemembered(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	ask := func(group, topic string, code int32) {
+		t.Helper()
+		h := popHeader(topic)
+		h.ConsumerGroup, h.ExpType, h.Exp = group, "TAG", "a"
+		if _, got := n.pop(h); got != code {
+			t.Errorf("pop of %s by %s: %d, want %d", topic, group, got, code)
+		}
+	}
+	ask("g", "T", remoting.ResPollingTimeout)
+	if _, ok := n.Clients.Subscription("g", "T"); !ok {
+		t.Error("the filter of a pop is not the group's subscription")
+	}
+	ask("g", "nowhere", remoting.ResTopicNotExist)
+	ask("no group", "T", remoting.ResInvalidParameter)
+	for _, q := range [][2]string{{"g", "nowhere"}, {"no group", "T"}} {
+		if _, ok := n.Clients.Subscription(q[0], q[1]); ok {
+			t.Errorf("the subscription of %s to %s is kept", q[0], q[1])
+		}
+	}
+}

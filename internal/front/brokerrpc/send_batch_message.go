@@ -20,11 +20,18 @@ func (s *Server) sendBatchMessage(r *transport.Request) {
 	s.sendBatch(r, &h)
 }
 
+// maxBatch bounds the messages of a batch: a frame has room for 700,000 small ones, which
+// are many times their size in memory, and whose ids fit in no answer's header.
+const maxBatch = 1 << 16
+
 // sendBatch serves a batch under any code: the header's batch flag says so too.
 func (s *Server) sendBatch(r *transport.Request, h *remoting.SendMessageRequest) {
 	responder := r.Responder()
 	var ms []*message.Message
 	err := message.DecodeBatch(r.Body, func(m *message.Message) error {
+		if len(ms) == maxBatch {
+			return fmt.Errorf("a batch has at most %d messages", maxBatch)
+		}
 		m2 := *m
 		m2.StoreHost = s.b.StoreHost
 		ms = append(ms, &m2)
