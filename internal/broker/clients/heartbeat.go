@@ -91,7 +91,7 @@ func (r *Registry) register(h *Heartbeat, c *Consumer, cfg *group.Config, now ti
 	if m == nil {
 		m = &member{}
 		g.members[ch] = m
-		r.join(ch, func(j *memberships) *[]string { return &j.consumers }, c.Group)
+		r.join(ch, func(j *memberships) map[string]struct{} { return j.consumers }, c.Group)
 		r.mu.present[h.Client.ID]++
 		after.changed(c.Group)
 	} else if m.client.ID != h.Client.ID {
@@ -153,7 +153,7 @@ func (r *Registry) registerProducer(name string, c Client, now time.Time, after 
 	if m == nil {
 		m = &member{}
 		members[c.Channel] = m
-		r.join(c.Channel, func(j *memberships) *[]string { return &j.producers }, name)
+		r.join(c.Channel, func(j *memberships) map[string]struct{} { return j.producers }, name)
 		r.mu.present[c.ID]++
 	} else if m.client.ID != c.ID {
 		r.absent(m.client.ID, after)

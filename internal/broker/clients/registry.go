@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -54,8 +55,9 @@ type passing struct {
 	seen time.Time
 }
 
-// memberships are the groups that a channel is a member of: a client has a handful.
-type memberships struct{ consumers, producers []string }
+// memberships are the groups that a channel is a member of. A client has a handful, but
+// may claim to have half a million: nothing may look through them for each.
+type memberships struct{ consumers, producers map[string]struct{} }
 
 // Registry is all clients of this broker.
 type Registry struct {
@@ -114,10 +116,10 @@ func (r *Registry) CloseChannel(ch Channel) {
 	r.mu.closed[ch] = time.Now()
 	r.poke()
 	if j := r.mu.joined[ch]; j != nil {
-		for _, name := range slices.Clone(j.producers) {
+		for _, name := range slices.Sorted(maps.Keys(j.producers)) {
 			r.dropProducer(name, ch, &after)
 		}
-		for _, name := range slices.Clone(j.consumers) {
+		for _, name := range slices.Sorted(maps.Keys(j.consumers)) {
 			r.dropConsumer(name, ch, &after)
 		}
 	}
@@ -228,7 +230,7 @@ func (r *Registry) dropProducer(name string, ch Channel, after *aftermath) {
 	if len(members) == 0 {
 		delete(r.mu.producers, name)
 	}
-	r.leave(ch, func(j *memberships) *[]string { return &j.producers }, name)
+	r.leave(ch, func(j *memberships) map[string]struct{} { return j.producers }, name)
 	r.absent(m.client.ID, after)
 }
 
@@ -243,30 +245,30 @@ func (r *Registry) dropConsumer(name string, ch Channel, after *aftermath) {
 		delete(r.mu.consumers, name)
 		delete(r.mu.pending, name)
 	}
-	r.leave(ch, func(j *memberships) *[]string { return &j.consumers }, name)
+	r.leave(ch, func(j *memberships) map[string]struct{} { return j.consumers }, name)
 	r.absent(m.client.ID, after)
 	after.changed(name)
 }
 
 // join and leave keep what a channel is a member of; mu is held.
-func (r *Registry) join(ch Channel, list func(*memberships) *[]string, name string) {
+func (r *Registry) join(ch Channel, set func(*memberships) map[string]struct{}, name string) {
 	j := r.mu.joined[ch]
 	if j == nil {
-		j = &memberships{}
+		j = &memberships{consumers: make(map[string]struct{}), producers: make(map[string]struct{})}
 		r.mu.joined[ch] = j
 		if len(r.mu.joined) == 1 {
 			r.poke()
 		}
 	}
-	*list(j) = append(*list(j), name)
+	set(j)[name] = struct{}{}
 }
 
-func (r *Registry) leave(ch Channel, list func(*memberships) *[]string, name string) {
+func (r *Registry) leave(ch Channel, set func(*memberships) map[string]struct{}, name string) {
 	j := r.mu.joined[ch]
 	if j == nil {
 		return
 	}
-	*list(j) = slices.DeleteFunc(*list(j), func(n string) bool { return n == name })
+	delete(set(j), name)
 	if len(j.consumers)+len(j.producers) == 0 {
 		delete(r.mu.joined, ch)
 	}
@@ -282,13 +284,19 @@ func (r *Registry) absent(clientID string, after *aftermath) {
 // aftermath is what has to be told once the lock is gone.
 type aftermath struct {
 	groups []string
+	known  map[string]struct{} // the same groups
 	gone   []string
 }
 
 func (a *aftermath) changed(group string) {
-	if !slices.Contains(a.groups, group) {
-		a.groups = append(a.groups, group)
+	if _, ok := a.known[group]; ok {
+		return
 	}
+	if a.known == nil {
+		a.known = make(map[string]struct{})
+	}
+	a.known[group] = struct{}{}
+	a.groups = append(a.groups, group)
 }
 
 // finish tells of changes: members of small groups at once, large groups collected.

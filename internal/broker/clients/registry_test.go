@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -260,5 +261,24 @@ func BenchmarkTenThousandClients(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		n := i % len(all)
 		beat(r, all[n], "client", fmt.Sprint("g", n%100), 1, "t")
+	}
+}
+
+// TestHalfAMillionGroups: to take one client out of all the groups that it says it is in
+// must not take half a million looks at half a million names, under the lock of all.
+func TestHalfAMillionGroups(t *testing.T) {
+	r := newRegistry(t, Options{})
+	ch := &fakeChannel{}
+	h := Heartbeat{Client: Client{ID: "a", Channel: ch}}
+	for i := range 500_000 {
+		h.Producers = append(h.Producers, strconv.Itoa(i))
+	}
+	r.Heartbeat(h, func(Result) {})
+	if n := len(r.Producers("499999")); n != 1 {
+		t.Fatal(n)
+	}
+	r.CloseChannel(ch)
+	if n := len(r.Producers("499999")) + len(r.mu.producers) + len(r.mu.joined) + len(r.mu.present); n != 0 {
+		t.Fatal(n)
 	}
 }
