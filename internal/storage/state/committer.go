@@ -242,7 +242,9 @@ func (s submission) fail(err error) {
 }
 
 // RunSync is the loop of the real syncs under asynchronous flush. It sleeps while nothing
-// was written, and lets one interval pass between two syncs.
+// was written, and lets one interval pass between two syncs. A sync that fails is the end,
+// as it is for the log: what the disk holds is not known any more, a later sync that
+// succeeds would prove nothing, and nobody would be told of what is lost with the power.
 func (d *DB) RunSync(ctx context.Context) error {
 	pause := time.NewTimer(0)
 	if !pause.Stop() {
@@ -261,7 +263,9 @@ func (d *DB) RunSync(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err := d.wal.syncAll(); err != nil {
-			d.log.Error("state could not be synced", "err", err)
+			err = fmt.Errorf("sync state: %w", err)
+			d.failed.CompareAndSwap(nil, &err)
+			return err
 		}
 	}
 }

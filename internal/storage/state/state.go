@@ -74,7 +74,6 @@ type Source interface {
 type DB struct {
 	p    *pebble.DB
 	wal  *walFS
-	log  *slog.Logger
 	opts Options
 	wake chan struct{}
 	// failed is set by the first commit that Pebble refused, and final.
@@ -113,7 +112,7 @@ func Open(o Options) (*DB, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	w := newWALFS(o.FS, o.Sync, o.BeforeSync)
-	d := &DB{wal: w, log: o.Log, opts: o, wake: make(chan struct{}, 1)}
+	d := &DB{wal: w, opts: o, wake: make(chan struct{}, 1)}
 	d.mu.sources = make(map[Source]struct{})
 	d.mu.lazy = make(map[Source]time.Time)
 	p, err := pebble.Open(o.Dir, pebbleOptions(w, o.Log))

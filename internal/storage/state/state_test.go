@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -399,5 +400,37 @@ func BenchmarkCommitSource(b *testing.B) {
 		c.waiting = append(c.waiting, func(error) { answered <- struct{}{} })
 		c.mu.Unlock()
 		d.CommitSource(c)
+	}
+}
+
+// TestFailedSyncEndsTheDatabase: under asynchronous flush commits are answered before they
+// are durable, so when they can't become so there must be no more of them.
+func TestFailedSyncEndsTheDatabase(t *testing.T) {
+	var broken atomic.Bool
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind == errorfs.OpFileSyncData {
+			return errorfs.ErrInjected
+		}
+		return nil
+	})
+	d, err := Open(Options{FS: errorfs.Wrap(vfs.NewMem(), inject), Dir: "state", SyncInterval: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	if err := d.Commit(put(d, "k", "v")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := d.RunSync(ctx); !errors.Is(err, errorfs.ErrInjected) {
+		t.Fatalf("the loop of the syncs ended with %v", err)
+	}
+	broken.Store(false)
+	if err := d.Commit(put(d, "k", "w")); !errors.Is(err, errorfs.ErrInjected) {
+		t.Errorf("a commit after the failed sync was answered with %v", err)
+	}
+	if err := d.Close(); !errors.Is(err, errorfs.ErrInjected) {
+		t.Errorf("the close said %v", err)
 	}
 }
