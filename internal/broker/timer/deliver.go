@@ -102,7 +102,7 @@ func (t *Timer) due(n int, rec *storage.Record) int64 {
 		return 0
 	}
 	delay := t.levels[n].Milliseconds()
-	if h.StoreTimestamp > t.o.Clock.NowMilli() {
+	if h.StoreTimestamp-t.o.Clock.NowMilli() > delay {
 		return 0
 	}
 	return h.StoreTimestamp + delay
