@@ -81,6 +81,10 @@ func New(o Options) *Service {
 // may come in one.
 const maxInbound = 130 << 20
 
+// maxHeaders is how many bytes the headers of a call may have. They are kept as long as
+// the call, which may be a long poll or a telemetry stream; clients send some 500.
+const maxHeaders = 64 << 10
+
 // streamWorkers is the number of goroutines that wait for calls with a stack that has
 // grown already; calls beyond them get new ones, whose growing costs a tenth of a send.
 const streamWorkers = 128
@@ -91,6 +95,7 @@ func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(maxInbound),
+		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(10_000),
 		grpc.ConnectionTimeout(20 * time.Second),
 		// Clients may ping every 10 s, with calls or without; a dead peer is found within

@@ -611,3 +611,22 @@ func TestWhatIsNotServedSaysSo(t *testing.T) {
 	wantStatus(t, "lite, bad name", sync("lite", "a/b"), v2.Code_ILLEGAL_LITE_TOPIC, "")
 	wantStatus(t, "lite", sync("lite", "l"), v2.Code_NOT_IMPLEMENTED, "lite")
 }
+
+// TestHugeHeadersAreRefused: the headers of a call are in memory while it waits.
+func TestHugeHeadersAreRefused(t *testing.T) {
+	h := newHarness(t)
+	h.topic("t", proxy.KindNormal)
+	ask := func(bytes int) error {
+		_, err := h.client.QueryRoute(h.as("c", "x-mq-session-token", strings.Repeat("a", bytes)), &v2.QueryRouteRequest{Topic: resource("t")})
+		return err
+	}
+	if err := ask(8 << 10); err != nil {
+		t.Error(err)
+	}
+	if ask(maxHeaders) == nil {
+		t.Errorf("headers of more than %d bytes are taken", maxHeaders)
+	}
+	if err := ask(0); err != nil {
+		t.Error("another call noticed:", err)
+	}
+}
