@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func jsonFrame(header string) []byte {
@@ -162,6 +163,19 @@ func TestHeaderOfManyFields(t *testing.T) {
 		many := Command{Ext: Fields{list: slices.Repeat([]field{{[]byte("a"), []byte("b")}}, c.fields)}}
 		if err := new(Command).Parse(many.AppendBinary(nil)[LengthSize:]); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrFrame) {
 			t.Errorf("binary, %d fields: %v", c.fields, err)
+		}
+	}
+}
+
+// TestLongRemarks: an answer that repeats what a peer has sent is still a frame.
+func TestLongRemarks(t *testing.T) {
+	for _, remark := range []string{strings.Repeat("\x01", 15<<20), strings.Repeat("ü", maxRemark), strings.Repeat("x", maxRemark), ""} {
+		var c Command
+		if err := c.Parse(AppendResponse(nil, 1, ResTopicNotExist, remark, nil, []byte("body"))[LengthSize:]); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(remark, c.Remark) || len(c.Remark) < min(len(remark), maxRemark-1) || !utf8.ValidString(c.Remark) || string(c.Body) != "body" {
+			t.Errorf("of %d bytes %d came, body %q", len(remark), len(c.Remark), c.Body)
 		}
 	}
 }

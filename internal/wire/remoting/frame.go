@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // MaxFrame is the longest frame, without its length field, that is read or written.
@@ -73,6 +74,21 @@ func AppendRequest(dst []byte, code, opaque, flag int32, h Header, body []byte) 
 	return append(dst, body...)
 }
 
+// maxRemark is how much of a remark is sent. Remarks name what was asked for, however long
+// that is; a header beyond 16 MiB would overflow its length into the encoding.
+const maxRemark = 16 << 10
+
+func shortened(remark string) string {
+	if len(remark) <= maxRemark {
+		return remark
+	}
+	end := maxRemark
+	for end > 0 && !utf8.RuneStart(remark[end]) {
+		end--
+	}
+	return remark[:end]
+}
+
 // AppendResponse appends a whole response frame to the request numbered opaque.
 func AppendResponse(dst []byte, opaque, code int32, remark string, h Header, body []byte) []byte {
 	dst = AppendResponseHead(dst, opaque, code, remark, h, len(body))
@@ -82,7 +98,7 @@ func AppendResponse(dst []byte, opaque, code int32, remark string, h Header, bod
 // AppendResponseHead appends a response frame up to its body, of which it promises
 // bodySize bytes.
 func AppendResponseHead(dst []byte, opaque, code int32, remark string, h Header, bodySize int) []byte {
-	return appendHead(dst, code, opaque, FlagResponse, LanguageJava, remark, h, bodySize)
+	return appendHead(dst, code, opaque, FlagResponse, LanguageJava, shortened(remark), h, bodySize)
 }
 
 func appendHead(dst []byte, code, opaque, flag int32, language Language, remark string, h Header, bodySize int) []byte {
