@@ -45,8 +45,8 @@ func latencyRemoting(ctx context.Context, l *ledger, t target, o Options, arriva
 	return consume, publish, nil
 }
 
-// publishRemoting writes each message when it is due; answers are read beside it. A refused
-// message is lost to the run: at a rate that the server can hold there is none.
+// publishRemoting writes each message when it is due; answers are read beside it. A message
+// that is refused is sent again at once, with the time of that send, and counted.
 func publishRemoting(ctx context.Context, l *ledger, t target, o Options) error {
 	c, err := dial(ctx, t.broker)
 	if err != nil {
@@ -57,10 +57,17 @@ func publishRemoting(ctx context.Context, l *ledger, t target, o Options) error 
 	o.InFlight = o.Count // every message has a slot of its own
 	s := newSender(c, l, t, o, newUniqueKeys(), unused.one())
 	reader := &conn{net: c.net, in: c.in}
+	repeat := newSender(reader, l, t, o, newUniqueKeys(), unused.one())
 	answers := newLoops()
 	answers.start(func() error {
 		left := l.total
 		return reader.loop(ctx, nil, func(a *remoting.Command) (bool, error) {
+			if busy(a.Code) {
+				l.refused.Add(1)
+				repeat.slots[a.Opaque].number = int64(a.Opaque)
+				repeat.send(a.Opaque)
+				return false, nil
+			}
 			if a.Code != remoting.ResSuccess {
 				return true, refusal(a, "a send")
 			}

@@ -118,9 +118,10 @@ func (c *crashRun) run() {
 func (c *crashRun) load(b runningBroker, n int) {
 	var clients sync.WaitGroup
 	for i := range 2 {
-		rng := rand.New(rand.NewPCG(c.rng.Uint64(), uint64(i)))
-		clients.Go(func() { c.produce(b, rng, n*3) })
-		clients.Go(func() { c.consume(b, rng, n) })
+		produce := rand.New(rand.NewPCG(c.rng.Uint64(), uint64(i)))
+		consume := rand.New(rand.NewPCG(c.rng.Uint64(), uint64(i)))
+		clients.Go(func() { c.produce(b, produce, n*3) })
+		clients.Go(func() { c.consume(b, consume, n) })
 	}
 	clients.Wait()
 }
