@@ -118,6 +118,9 @@ func (d *DB) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.mu.running = true
 	d.mu.Unlock()
+	d.room.open.Store(true)
+	defer d.room.giveUp()
+	defer context.AfterFunc(ctx, d.room.giveUp)()
 	d.drain()
 	lazy := time.NewTimer(time.Hour)
 	defer lazy.Stop()

@@ -74,6 +74,7 @@ type Source interface {
 type DB struct {
 	p    *pebble.DB
 	wal  *walFS
+	room *room
 	opts Options
 	wake chan struct{}
 	// failed is set by the first commit that Pebble refused, and final.
@@ -111,8 +112,9 @@ func Open(o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	w := newWALFS(o.FS, o.Sync, o.BeforeSync)
-	d := &DB{wal: w, opts: o, wake: make(chan struct{}, 1)}
+	r := newRoom(o)
+	w := newWALFS(vfs.OnDiskFull(o.FS, r.wait), o.Sync, o.BeforeSync)
+	d := &DB{wal: w, room: r, opts: o, wake: make(chan struct{}, 1)}
 	d.mu.sources = make(map[Source]struct{})
 	d.mu.lazy = make(map[Source]time.Time)
 	p, err := pebble.Open(o.Dir, pebbleOptions(w, o.Log))
