@@ -65,6 +65,11 @@ func (p *Puller) since(group, topic string, queue int32) (ms int64, known bool) 
 	return ms, true
 }
 
+// mostQueues bounds the queue ids that offsets are stored for: each costs a place in the
+// database for ever. The topic's own number does not, since it may have become smaller
+// under consumers that still commit.
+const mostQueues = 1 << 16
+
 // Commit stores a consumer's offset because its own request says so. With durable it is
 // as durable as the flush policy asks before done is called; otherwise it is with the
 // next flush, as for a consumer that does not wait for an answer.
@@ -75,6 +80,10 @@ func (p *Puller) Commit(group, topic string, queue int32, off int64, durable boo
 	}
 	if _, ok := p.o.Topics.Get(topic); !ok {
 		done(fmt.Errorf("%w: %s", ErrTopicNotFound, topic))
+		return
+	}
+	if queue < 0 || queue >= mostQueues {
+		done(fmt.Errorf("%w: queueId[%d] of topic %s, group %s", ErrQueueIllegal, queue, topic, group))
 		return
 	}
 	if durable {

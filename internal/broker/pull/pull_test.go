@@ -437,3 +437,20 @@ func TestCommit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Queue ids from the wire that no topic can have cost no place in the database.
+func TestCommitOfAbsurdQueues(t *testing.T) {
+	f := newFixture(t)
+	for _, queue := range []int32{-1, -1 << 31, 1 << 16, 1<<31 - 1} {
+		for _, durable := range []bool{false, true} {
+			f.Commit("g", "T", queue, 5, durable, func(err error) {
+				if !errors.Is(err, ErrQueueIllegal) {
+					t.Errorf("queue %d: %v", queue, err)
+				}
+			})
+		}
+	}
+	if kept := f.o.Offsets.Queues("g", "T"); len(kept) != 0 {
+		t.Errorf("kept %v", kept)
+	}
+}
