@@ -230,15 +230,6 @@ func (s *Store) Delete(topic string) error {
 	return nil
 }
 
-// DeleteAll removes every queue.
-func (s *Store) DeleteAll() error {
-	var errs []error
-	for _, t := range s.Topics() {
-		errs = append(errs, s.Delete(t.Name))
-	}
-	return errors.Join(errs...)
-}
-
 func (s *Store) markDirty(q *Queue) {
 	s.dirty.Lock()
 	s.dirty.queues = append(s.dirty.queues, q)

@@ -57,13 +57,6 @@ func (q *Queue) First() int64 {
 	return v.firstStored()
 }
 
-// Gone reports whether the queue's topic has been deleted.
-func (q *Queue) Gone() bool {
-	q.mu.RLock()
-	defer q.mu.RUnlock()
-	return q.mu.gone
-}
-
 // Gap says that an entry came that is not the next one.
 type Gap struct {
 	Topic    string

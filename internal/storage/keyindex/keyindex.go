@@ -324,22 +324,6 @@ func (x *Index) RemoveBefore(logMin int64) error {
 	}
 }
 
-// RemoveAll removes every file.
-func (x *Index) RemoveAll() error {
-	x.flushing.Lock()
-	defer x.flushing.Unlock()
-	x.mu.Lock()
-	files := x.mu.files
-	x.mu.files = nil
-	x.mu.Unlock()
-	for _, f := range files {
-		if err := f.Remove(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // LastTime is the store time of the newest entry, 0 when there is none.
 func (x *Index) LastTime() int64 {
 	x.mu.RLock()
