@@ -305,7 +305,7 @@ func TestConfigurationUpdatesFromAfar(t *testing.T) {
 			continue
 		}
 		a := c.call(fmt.Sprintf("%s:%d", ip.IP, port), remoting.ReqUpdateBrokerConfig, nil, body)
-		if a.Code != remoting.ResNoPermission || !strings.Contains(a.Remark, "own machine") {
+		if a.Code != remoting.ResNoPermission || !strings.Contains(a.Remark, "this machine only") {
 			t.Errorf("from afar: %d %s", a.Code, a.Remark)
 		}
 		return
