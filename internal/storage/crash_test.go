@@ -136,7 +136,9 @@ func TestCrash(t *testing.T) {
 			for round := range rounds {
 				o := storage.Options{FS: fs, Flush: k.flush, LogSegmentSize: 32 << 10, CheckpointInterval: time.Duration(1+rng.IntN(30)) * time.Millisecond}
 				o.Events.Recovered = func(r storage.Recovery) {
-					if len(r.Rebuilt) > 0 {
+					// A power cut may keep the second of two unsynced files and lose the first, which
+					// a start takes for damage and makes good from the log.
+					if len(r.Rebuilt) > 0 && k.unsynced == 100 {
 						t.Errorf("a mere crash made a start rebuild %v", r.Rebuilt)
 					}
 				}

@@ -89,6 +89,17 @@ func (q *Queue) load(trusted, born, expected int64) (sound bool, err error) {
 			return false, nil
 		}
 	}
+	// A power cut may lose the first file and keep a later one: a queue that begins behind 0
+	// is believed only where its beginning is trusted.
+	if files[0].Base > 0 {
+		e, err := readEntry(set, files[0].Base/EntrySize)
+		if err != nil && !errors.Is(err, segment.ErrNoFile) {
+			return false, err
+		}
+		if err != nil || e.Size <= 0 || e.Physical >= trusted {
+			return false, nil
+		}
+	}
 	end, err := q.findEnd(set, trusted, expected)
 	if err != nil {
 		return false, err
