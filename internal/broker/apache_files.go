@@ -6,9 +6,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/exports"
-	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/timer"
-	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
@@ -65,33 +63,6 @@ func (b *Broker) timerEvents(o *Options) timer.Events {
 		b.export(delaysFile)
 		if delivered != nil {
 			delivered(level, late)
-		}
-	}
-	return events
-}
-
-// storageEvents are the caller's, and the counts that tools ask for.
-func (b *Broker) storageEvents(o *Options) storage.Events {
-	events := o.Events.Storage
-	written := events.Written
-	events.Written = func(records, bytes int, took time.Duration) {
-		b.Admin.Put.Add(int64(records))
-		b.Admin.PutBytes.Add(int64(bytes))
-		if written != nil {
-			written(records, bytes, took)
-		}
-	}
-	return events
-}
-
-// pullEvents are the caller's, and the counts that tools ask for.
-func (b *Broker) pullEvents(o *Options) pull.Events {
-	events := o.Events.Pull
-	pulled := events.Pulled
-	events.Pulled = func(group, topic string, messages, bytes int) {
-		b.Admin.Got.Add(int64(messages))
-		if pulled != nil {
-			pulled(group, topic, messages, bytes)
 		}
 	}
 	return events

@@ -9,6 +9,7 @@ import (
 // store's dispatcher, and by its recovery for what was not known to be dispatched. It
 // must not block and holds no lock.
 func (b *Broker) dispatched(records []storage.Dispatched) {
+	b.countDispatched(records)
 	for i := range records {
 		d := &records[i]
 		if d.Source != "" {

@@ -110,7 +110,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Clients = clients.New(clients.Options{Config: o.Broker, Topics: b.Topics, Groups: b.Groups, Announce: o.Announce,
 		Events: o.Events.Clients, Log: o.Log})
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
-		Announce: o.Announce, Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: o.Events.Publish})
+		Announce: o.Announce, Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: b.publishEvents(o)})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: b.pullEvents(o)})
@@ -124,13 +124,13 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		return err
 	}
 	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll,
-		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Subscriptions: b.Clients.Subscriptions, Present: b.Clients.Present,
-		InMemory: b.recent, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: o.Events.Pop, Log: o.Log})
+		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Forbidden: b.forbidden, Subscriptions: b.Clients.Subscriptions, Present: b.Clients.Present,
+		InMemory: b.recent, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
 	if err != nil {
 		return err
 	}
-	b.Admin, err = admin.Open(admin.Options{Config: o.Broker, State: b.State, Store: b.engine, CommitLog: b.engine, Topics: b.Topics,
-		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Pop: b.Pop,
+	b.Admin, err = admin.Open(admin.Options{Config: o.Broker, State: b.State, Store: b.engine, CommitLog: b.engine, Files: b.engine, Topics: b.Topics,
+		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Pop: b.Pop, Wake: b.wake,
 		ModesChanged: func() { b.export(modesFile) }, Log: o.Log})
 	return err
 }
@@ -252,6 +252,17 @@ func (b *Broker) groupLimits(name string) (publish.GroupLimits, error) {
 		return publish.GroupLimits{}, err
 	}
 	return publish.GroupLimits{RetryQueues: g.RetryQueues, RetryMaxTimes: g.RetryMaxTimes}, nil
+}
+
+// forbidden reports whether a group may not read a topic by command (353).
+func (b *Broker) forbidden(name, topic string) bool {
+	return b.Groups.Forbidden(name, topic)&group.ForbiddenRead != 0
+}
+
+// wake has the requests that wait for messages of a topic look again: a command has moved
+// their group's offset.
+func (b *Broker) wake(topic string) {
+	b.LongPoll.WakeIf(func(w *longpoll.Waiter) bool { return w.Key.Topic == topic })
 }
 
 // topicsChanged tells the name servers, and ends the waiting for what is gone.

@@ -115,9 +115,11 @@ func (n *Node) openProxy(s settings) {
 	if n.announced.set {
 		advertise = n.announced.String()
 	}
-	p := proxy.New(proxy.Options{Backend: local.New(local.Options{
+	backend := local.New(local.Options{
 		Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Pop: b.Pop, Release: b.LongPoll.Release, Clients: b.Clients,
-	})})
+	})
+	p := proxy.New(proxy.Options{Backend: backend})
+	n.parts.add("questions to clients", backend.Run)
 	n.parts.add("proxy clients", p.Run)
 	n.parts.grpcFront = grpcv2.New(grpcv2.Options{
 		Proxy: p,

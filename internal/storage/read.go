@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"sort"
 	"sync"
 
@@ -242,6 +243,33 @@ func (e *Engine) EarliestStoreTime(topic string, queueID int32) int64 {
 		return -1
 	}
 	return e.storeTime(q, q.Min(e.log.Min()))
+}
+
+// QueueEntry is one entry of a consume queue.
+type QueueEntry struct {
+	PhysicalOffset, TagsCode int64
+	Size                     int32
+}
+
+// Entries returns up to count entries of a queue from an offset on, without the records:
+// none where the queue has none there.
+func (e *Engine) Entries(topic string, queueID int32, from int64, count int) ([]QueueEntry, error) {
+	q := e.queues.Queue(topic, queueID)
+	if q == nil {
+		return nil, fmt.Errorf("%w: queue %d of %s", ErrNotFound, queueID, topic)
+	}
+	if from < q.Min(e.log.Min()) || from >= q.Max() {
+		return nil, nil
+	}
+	found, err := q.Entries(nil, from, int(min(int64(count), q.Max()-from)))
+	if err != nil {
+		return nil, fmt.Errorf("entries of queue %d of %s: %w", queueID, topic, err)
+	}
+	out := make([]QueueEntry, len(found))
+	for i, f := range found {
+		out[i] = QueueEntry{PhysicalOffset: f.Physical, TagsCode: f.TagsCode, Size: f.Size}
+	}
+	return out, nil
 }
 
 func (e *Engine) storeTime(q *consumequeue.Queue, offset int64) int64 {

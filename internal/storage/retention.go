@@ -34,6 +34,15 @@ func (e *Engine) retain(ctx context.Context) error {
 // the disk.
 func (e *Engine) DeleteExpired() error { return e.clean(true) }
 
+// DeletePassed deletes the files of queues and index that only point to log files that are
+// gone. Retention does the same after each log file that it deletes.
+func (e *Engine) DeletePassed() error {
+	e.retaining.Lock()
+	defer e.retaining.Unlock()
+	logMin := e.log.Min()
+	return errors.Join(e.queues.RemoveBefore(logMin), e.index.RemoveBefore(logMin), e.save(true))
+}
+
 // DiskUsage says how full the disk is.
 type DiskUsage struct {
 	Known       bool

@@ -21,6 +21,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/qlock"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
@@ -30,7 +31,7 @@ type Store interface {
 	MaxOffset(topic string, queueID int32) int64
 	StoreTimeAt(topic string, queueID int32, offset int64) int64
 	OffsetByTime(topic string, queueID int32, ms int64, upper bool) int64
-	DeleteTopic(topic string) error
+	Entries(topic string, queueID int32, from int64, count int) ([]storage.QueueEntry, error)
 }
 
 // Pop is the part of POP's state that a use case changes.
@@ -45,12 +46,15 @@ type Options struct {
 	State     *state.DB
 	Store     Store
 	CommitLog CommitLog
+	Files     Files
 	Topics    *topic.Table
 	Groups    *group.Table
 	Offsets   *offset.Table
 	Clients   *clients.Registry
 	Locks     *qlock.Table
 	Pop       Pop // nil = this broker has none
+	// Wake has the suspended requests of a topic look again; nil: nobody waits.
+	Wake func(topic string)
 	// ModesChanged is called when request modes have changed, and must not block.
 	ModesChanged func()
 	Log          *slog.Logger
@@ -61,6 +65,9 @@ type Admin struct {
 	// Put, PutBytes and Got count messages stored, their bytes, and messages handed out;
 	// broker feeds them from events.
 	Put, PutBytes, Got Meter
+
+	// Counters are what was sent and received by topic and by group; fed like the meters.
+	Counters Counters
 
 	o      Options
 	booted time.Time

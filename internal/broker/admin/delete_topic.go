@@ -55,7 +55,8 @@ func (a *Admin) deleteTopics(doomed []string) error {
 	}
 	var errs []error
 	for _, t := range doomed {
-		if err := a.o.Store.DeleteTopic(t); err != nil {
+		a.Counters.Forget(t)
+		if err := a.o.Files.DeleteTopic(t); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -109,7 +110,7 @@ func (a *Admin) Sweep(queued []string) error {
 	for _, name := range queued {
 		if a.o.Topics.Buried(name) {
 			a.o.Log.Info("removing the queues of a topic that was deleted", "topic", name)
-			errs = append(errs, a.o.Store.DeleteTopic(name))
+			errs = append(errs, a.o.Files.DeleteTopic(name))
 		}
 	}
 	return errors.Join(errs...)

@@ -52,7 +52,15 @@ func (a *Admin) ResetOffset(r Reset) (map[int32]int64, error) {
 	if err := a.o.Offsets.Flush(); err != nil {
 		return nil, fmt.Errorf("reset offsets of %s: %w", r.Group, err)
 	}
+	a.wake(r.Topic)
 	return out, nil
+}
+
+// wake has consumers that wait for messages of a topic look at their offsets again.
+func (a *Admin) wake(topic string) {
+	if a.o.Wake != nil {
+		a.o.Wake(topic)
+	}
 }
 
 // target is where one queue's offset goes.

@@ -62,6 +62,18 @@ func (a *Admin) ConsumeStats(group string, topics []string) []Progress {
 	return out
 }
 
+// GroupRate is how many messages a second a group has got over the last minute, of the
+// topics of its progress.
+func (a *Admin) GroupRate(group string, progress []Progress) (rate float64) {
+	last := ""
+	for _, p := range progress {
+		if p.Topic != last {
+			rate, last = rate+a.Counters.Rate(GroupGetNums, p.Topic, group), p.Topic
+		}
+	}
+	return rate
+}
+
 func (a *Admin) progress(group, name string, q int32) Progress {
 	p := Progress{Topic: name, QueueID: q, End: max(0, a.o.Store.MaxOffset(name, q))}
 	if off, ok := a.o.Offsets.Query(group, name, q); ok {

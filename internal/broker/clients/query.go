@@ -2,6 +2,8 @@ package clients
 
 import (
 	"slices"
+	"strings"
+	"time"
 )
 
 // ConsumerIDs returns the ids of all members of a consumer group, sorted, each once.
@@ -117,6 +119,26 @@ func (r *Registry) Producers(group string) []Client {
 		out = append(out, m.client)
 	}
 	sortClients(out)
+	return out
+}
+
+// Seen is a client and when it was last heard of.
+type Seen struct {
+	Client Client
+	At     time.Time
+}
+
+// AllProducers returns the members of all producer groups, by group.
+func (r *Registry) AllProducers() map[string][]Seen {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	out := make(map[string][]Seen, len(r.mu.producers))
+	for name, members := range r.mu.producers {
+		for _, m := range members {
+			out[name] = append(out[name], Seen{m.client, m.seen})
+		}
+		slices.SortFunc(out[name], func(a, b Seen) int { return strings.Compare(a.Client.ID, b.Client.ID) })
+	}
 	return out
 }
 

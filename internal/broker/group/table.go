@@ -159,7 +159,20 @@ func (t *Table) DeleteWith(name string, join func(b *state.Batch)) error {
 	})
 }
 
-// Forbidden returns the bits that a group is forbidden in a topic: bit 0 is reading.
+// ForbiddenRead is the bit of reading, the one that the protocol knows: Apache numbers the
+// bits as those of a topic's permission.
+const ForbiddenRead = 1 << 2
+
+// ForbidReading says whether a group is forbidden to read a topic.
+func (t *Table) ForbidReading(group, topic string, forbidden bool) error {
+	bits := t.Forbidden(group, topic) &^ ForbiddenRead
+	if forbidden {
+		bits |= ForbiddenRead
+	}
+	return t.Forbid(group, topic, bits)
+}
+
+// Forbidden returns the bits that a group is forbidden in a topic.
 func (t *Table) Forbidden(group, topic string) int32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

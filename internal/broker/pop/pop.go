@@ -59,6 +59,7 @@ var (
 	ErrQueueIllegal    = errors.New("queue id is out of range")
 	ErrGroupNotFound   = errors.New("subscription group does not exist")
 	ErrGroupDisabled   = errors.New("subscription group may not consume")
+	ErrForbidden       = errors.New("subscription group is forbidden to read the topic")
 	// ErrGone: the connection closed while the request waited; nobody reads the answer.
 	ErrGone = errors.New("the requesting connection has closed")
 )
@@ -94,6 +95,8 @@ type Options struct {
 	Topic    func(name string) (*topic.Config, bool)
 	// Group returns a group, creating it where that is allowed.
 	Group func(name string) (*group.Config, error)
+	// Forbidden reports whether a group is forbidden to read a topic.
+	Forbidden func(group, topic string) bool
 	// Subscriptions are the different filters of the group's live members.
 	Subscriptions func(group, topic string) []*clients.Subscription
 	// Present reports whether a client is connected: its deliveries with automatic renewal

@@ -158,6 +158,8 @@ func (p *Popper) admit(q *request) error {
 		return ErrGroupNotFound
 	case !g.ConsumeEnable:
 		return ErrGroupDisabled
+	case p.o.Forbidden != nil && p.o.Forbidden(q.Group, q.Topic):
+		return ErrForbidden
 	}
 	kind := t.MessageType()
 	q.ordered = q.Order || kind == "FIFO"

@@ -66,6 +66,7 @@ type Options struct {
 // Events tell what happened; each may be nil.
 type Events struct {
 	Refused      func(topic string, err error)
+	SentBack     func(group, topic string) // a consumer has given a message back
 	DeadLettered func(group, topic, reason string)
 }
 

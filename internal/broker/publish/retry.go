@@ -69,6 +69,9 @@ func (p *Publisher) SendBack(r SendBack, done func(error)) {
 		done(err)
 		return
 	}
+	if p.o.Events.SentBack != nil {
+		p.o.Events.SentBack(r.Group, m.Properties.Value(message.PropertyRetryTopic))
+	}
 	p.store(m, done)
 }
 

@@ -22,6 +22,7 @@ var (
 	ErrFilterOff         = errors.New("the broker does not filter by this kind of expression")
 	ErrGroupOffline      = errors.New("the group has no member and no subscription here")
 	ErrBroadcastOff      = errors.New("the group may not consume by broadcast")
+	ErrForbidden         = errors.New("the group is forbidden to read the topic")
 	ErrNotSubscribed     = errors.New("the group does not subscribe to the topic")
 	ErrSubscriptionOlder = errors.New("the subscription here is older than the consumer's")
 	ErrActiveOff         = errors.New("the broker does not serve pull consumers")
@@ -60,6 +61,9 @@ func (p *Puller) filter(r *Request, g *group.Config, first bool) (*filter.Expres
 	kind, model, online := p.o.Clients.Model(r.Group)
 	if p.o.Broker.Get().RejectPullConsumerEnable && (!online || kind == clients.ConsumeActively) {
 		return nil, fmt.Errorf("%w: group %s", ErrActiveOff, r.Group)
+	}
+	if p.o.Groups.Forbidden(r.Group, r.Topic)&group.ForbiddenRead != 0 {
+		return nil, fmt.Errorf("%w: %s, topic %s", ErrForbidden, r.Group, r.Topic)
 	}
 	if r.Subscribed {
 		return p.requested(r, first)

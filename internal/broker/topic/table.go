@@ -189,6 +189,17 @@ func (t *Table) DeleteWith(names []string, join func(b *state.Batch)) error {
 // Buried tells whether a topic of this name was deleted and none lives now.
 func (t *Table) Buried(name string) bool { return t.Birth(name) == math.MaxInt64 }
 
+// IfAbsent runs f unless a topic of this name exists; none is created meanwhile. f must not
+// change topics.
+func (t *Table) IfAbsent(name string, f func() error) error {
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	if _, ok := t.Get(name); ok {
+		return nil
+	}
+	return f()
+}
+
 // Clamp brings births back to the recovered end of the log (P4) and returns how many it
 // moved. A topic that is created again is born where the log's next record goes; a crash
 // may take the records before that place, which were still being written, and the

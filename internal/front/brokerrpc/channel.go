@@ -1,9 +1,11 @@
 package brokerrpc
 
 import (
+	"errors"
 	"net/netip"
 	"strconv"
 
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -31,6 +33,23 @@ func (c *channel) RemoteAddr() netip.AddrPort { return c.conn.RemoteAddr() }
 func (c *channel) ConsumersChanged(group string) {
 	// A client that is gone hears nothing; its connection's end is handled elsewhere.
 	_ = c.conn.Oneway(remoting.ReqNotifyConsumerIDsChanged, &remoting.NotifyConsumerIDsChangedRequest{ConsumerGroup: group}, nil)
+}
+
+// Ask puts a question to the client.
+func (c *channel) Ask(q clients.Question, done func(clients.Answer, error)) {
+	err := c.conn.CallAsync(q.Code, q.Header, q.Body, q.Timeout, func(a *remoting.Command, err error) {
+		switch {
+		case errors.Is(err, transport.ErrTimeout):
+			done(clients.Answer{}, clients.ErrNoAnswer)
+		case err != nil:
+			done(clients.Answer{}, err)
+		default:
+			done(clients.Answer{Code: a.Code, Remark: a.Remark, Body: a.Body}, nil)
+		}
+	})
+	if err != nil {
+		done(clients.Answer{}, err)
+	}
 }
 
 // Close cuts the connection.

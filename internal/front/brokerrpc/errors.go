@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/bolidemq/bolide/internal/broker/admin"
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/offset"
 	"github.com/bolidemq/bolide/internal/broker/pop"
@@ -50,6 +51,7 @@ var codes = []struct {
 	{err: pull.ErrNotSubscribed, code: remoting.ResSubscriptionNotExist},
 	{err: pull.ErrActiveOff, code: remoting.ResSubscriptionNotExist},
 	{err: pull.ErrBroadcastOff, code: remoting.ResNoPermission},
+	{err: pull.ErrForbidden, code: remoting.ResNoPermission},
 	{err: pull.ErrSubscriptionOlder, code: remoting.ResSubscriptionNotLatest},
 	{err: pull.ErrBusy, code: remoting.ResSystemBusy},
 	{err: pull.ErrNoOffset, code: remoting.ResQueryNotFound},
@@ -61,6 +63,7 @@ var codes = []struct {
 	{err: pop.ErrQueueIllegal, code: remoting.ResInvalidParameter},
 	{err: pop.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
 	{err: pop.ErrGroupDisabled, code: remoting.ResNoPermission},
+	{err: pop.ErrForbidden, code: remoting.ResNoPermission},
 	{err: pop.ErrStale, code: remoting.ResNoMessage},
 	{err: pop.ErrExpired, code: remoting.ResNoMessage},
 	{err: pop.ErrIllegal, code: remoting.ResNoMessage},
@@ -82,6 +85,10 @@ var codes = []struct {
 
 	{err: admin.ErrIllegal, code: remoting.ResSystemError},
 	{err: admin.ErrRetryTopic, code: remoting.ResNoPermission},
+	{err: admin.ErrNotOnline, code: remoting.ResSystemError},
+	{err: admin.ErrTooOld, code: remoting.ResSystemError},
+	{err: admin.ErrUnasked, code: remoting.ResSystemError},
+	{err: clients.ErrNoAnswer, code: remoting.ResConsumeMsgTimeout},
 
 	{err: config.ErrAttribute, code: remoting.ResSystemError},
 	{err: config.ErrUnknown, code: remoting.ResInvalidParameter},
@@ -107,6 +114,7 @@ var forbidden = []struct {
 	{pull.ErrGroupDisabled, 2},
 	{pull.ErrTopicUnreadable, 3},
 	{pull.ErrBroadcastOff, 4},
+	{pull.ErrForbidden, 5},
 }
 
 // translate returns code and remark of an error. What no line knows is a system error and

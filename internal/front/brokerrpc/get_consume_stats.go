@@ -3,6 +3,7 @@ package brokerrpc
 import (
 	"strings"
 
+	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -16,10 +17,16 @@ func (s *Server) getConsumeStats(r *transport.Request) {
 	if h.Topic != "" {
 		topics = append(topics, h.Topic)
 	}
-	answer := remoting.ConsumeStats{OffsetTable: make(map[remoting.MessageQueue]remoting.OffsetWrapper)}
-	for _, p := range s.b.Admin.ConsumeStats(h.ConsumerGroup, topics) {
-		answer.OffsetTable[s.queue(p.Topic, p.QueueID)] = remoting.OffsetWrapper{BrokerOffset: p.End, ConsumerOffset: p.Consumed,
+	progress := s.b.Admin.ConsumeStats(h.ConsumerGroup, topics)
+	answer := remoting.ConsumeStats{OffsetTable: s.offsetTable(progress), ConsumeTps: s.b.Admin.GroupRate(h.ConsumerGroup, progress)}
+	r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&answer))
+}
+
+func (s *Server) offsetTable(list []admin.Progress) map[remoting.MessageQueue]remoting.OffsetWrapper {
+	of := make(map[remoting.MessageQueue]remoting.OffsetWrapper, len(list))
+	for _, p := range list {
+		of[s.queue(p.Topic, p.QueueID)] = remoting.OffsetWrapper{BrokerOffset: p.End, ConsumerOffset: p.Consumed,
 			PullOffset: p.Pulled, LastTimestamp: p.LastStore}
 	}
-	r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&answer))
+	return of
 }

@@ -31,6 +31,7 @@ var sentinels = []struct{ of, is error }{
 	{pop.ErrGroupNotFound, proxy.ErrGroupNotFound},
 	{pop.ErrTopicUnreadable, proxy.ErrForbidden},
 	{pop.ErrGroupDisabled, proxy.ErrForbidden},
+	{pop.ErrForbidden, proxy.ErrForbidden},
 	{pop.ErrStale, proxy.ErrStaleHandle},
 	{pop.ErrExpired, proxy.ErrExpiredHandle},
 	{pop.ErrIllegal, proxy.ErrIllegalHandle},

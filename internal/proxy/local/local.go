@@ -20,6 +20,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/lifecycle"
 	"github.com/bolidemq/bolide/internal/proxy"
 )
 
@@ -53,7 +54,9 @@ type Backend struct {
 	members struct {
 		sync.Mutex
 		channels map[string]*channel // by client id
+		closing  bool                // no client is asked any more
 	}
+	tasks lifecycle.Tasks // clients that are being asked
 }
 
 var _ proxy.Backend = (*Backend)(nil)

@@ -13,8 +13,10 @@ import (
 
 // channel is one client of the proxy in the broker's registry.
 type channel struct {
-	id     string
-	remote netip.AddrPort
+	id      string
+	remote  netip.AddrPort
+	backend *Backend
+	client  *proxy.Client // as it last presented itself; under backend.members
 }
 
 // RemoteAddr implements clients.Channel.
@@ -34,12 +36,13 @@ func (b *Backend) Join(c *proxy.Client) error {
 	ch := b.members.channels[c.ID]
 	if ch == nil || ch.remote != c.Remote {
 		old := ch
-		ch = &channel{id: c.ID, remote: c.Remote}
+		ch = &channel{id: c.ID, remote: c.Remote, backend: b}
 		b.members.channels[c.ID] = ch
 		if old != nil {
 			defer b.o.Clients.CloseChannel(old)
 		}
 	}
+	ch.client = c
 	b.members.Unlock()
 	b.o.Clients.Heartbeat(heartbeat(c, ch), func(clients.Result) {})
 	return nil

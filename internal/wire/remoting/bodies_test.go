@@ -16,7 +16,7 @@ func bodies() []Body {
 		&SetMessageRequestModeBody{}, &MessageRequestModes{}, &BatchAckBody{}, &ResetOffsetBody{}, &ConsumerStatusBody{},
 		&TopicRouteData{}, &ClusterInfo{}, &BrokerMemberGroupBody{}, &DataVersion{}, &KVTable{}, &TopicList{}, &GroupList{},
 		&RegisterBrokerBody{}, &TopicConfig{}, &TopicConfigTable{}, &CreateTopicListBody{}, &TopicStatsTable{},
-		&ConsumerOffsetTable{}, &DelayOffsetTable{}, &QueryConsumeQueueBody{}, &BrokerStatsData{},
+		&ConsumerOffsetTable{}, &DelayOffsetTable{}, &QueryConsumeQueueBody{}, &QueryCorrectionOffsetBody{}, &BrokerStatsData{},
 		&SubscriptionGroupConfig{}, &SubscriptionGroupTable{}, &SubscriptionGroupList{}, &GroupForbidden{}, &ConsumeStats{},
 		&ConsumeStatsList{}, &QueryConsumeTimeSpanBody{}, &QuerySubscriptionBody{}, &HeartbeatData{}, &CheckClientBody{},
 		&ConsumerListBody{}, &ConsumerConnection{}, &ProducerConnection{}, &ProducerTable{}, &ConsumeMessageDirectlyResult{},

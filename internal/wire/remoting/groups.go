@@ -50,14 +50,14 @@ func (h *DeleteSubscriptionGroupRequest) Fields(v *Visitor) {
 type UpdateAndGetGroupForbiddenRequest struct {
 	Group    string
 	Topic    string
-	Readable bool
+	Readable Opt[bool] // absent: only asks
 }
 
 // Fields names the fields.
 func (h *UpdateAndGetGroupForbiddenRequest) Fields(v *Visitor) {
 	v.Name("group", &h.Group, Required)
 	v.Name("topic", &h.Topic, Required)
-	v.Bool("readable", &h.Readable, Optional)
+	v.OptBool("readable", &h.Readable)
 }
 
 // GetConsumeStatsRequest is the header of GET_CONSUME_STATS.

@@ -239,3 +239,11 @@ func (b *ConsumerStatusBody) Members(m *Members) {
 	})
 	mapOf(m, "messageQueueTable", &b.MessageQueueTable, queueKey, m.int)
 }
+
+// QueryCorrectionOffsetBody answers QUERY_CORRECTION_OFFSET, by queue id.
+type QueryCorrectionOffsetBody struct{ CorrectionOffsets map[int32]int64 }
+
+// Members names the members.
+func (b *QueryCorrectionOffsetBody) Members(m *Members) {
+	mapOf(m, "correctionOffsets", &b.CorrectionOffsets, numberKey[int32](), m.int)
+}

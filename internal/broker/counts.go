@@ -1,0 +1,108 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/admin"
+	"github.com/bolidemq/bolide/internal/broker/pop"
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/storage"
+)
+
+// storageEvents are the caller's, and the counts that tools ask for.
+func (b *Broker) storageEvents(o *Options) storage.Events {
+	events := o.Events.Storage
+	written := events.Written
+	events.Written = func(records, bytes int, took time.Duration) {
+		b.Admin.Put.Add(int64(records))
+		b.Admin.PutBytes.Add(int64(bytes))
+		if written != nil {
+			written(records, bytes, took)
+		}
+	}
+	return events
+}
+
+// pullEvents are the caller's, and the counts that tools ask for.
+func (b *Broker) pullEvents(o *Options) pull.Events {
+	events := o.Events.Pull
+	pulled := events.Pulled
+	events.Pulled = func(group, topic string, messages, bytes int) {
+		b.got(group, topic, messages)
+		b.Admin.Counters.Get(admin.GroupGetSize, topic, group).Add(int64(bytes))
+		if pulled != nil {
+			pulled(group, topic, messages, bytes)
+		}
+	}
+	return events
+}
+
+// popEvents are the caller's, and the counts that tools ask for.
+func (b *Broker) popEvents(o *Options) pop.Events {
+	events := o.Events.Pop
+	popped, acked := events.Popped, events.Acked
+	events.Popped = func(group, topic string, messages int) {
+		b.got(group, topic, messages)
+		b.Admin.Counters.Get(admin.GroupCkNums, topic, group).Add(int64(messages))
+		b.Admin.Counters.Get(admin.BrokerCkNums, b.Cluster, "").Add(int64(messages))
+		if popped != nil {
+			popped(group, topic, messages)
+		}
+	}
+	events.Acked = func(group, topic string, messages int) {
+		b.Admin.Counters.Get(admin.GroupAckNums, topic, group).Add(int64(messages))
+		b.Admin.Counters.Get(admin.BrokerAckNums, b.Cluster, "").Add(int64(messages))
+		if acked != nil {
+			acked(group, topic, messages)
+		}
+	}
+	return events
+}
+
+// publishEvents are the caller's, and the counts that tools ask for.
+func (b *Broker) publishEvents(o *Options) publish.Events {
+	events := o.Events.Publish
+	sentBack, deadLettered := events.SentBack, events.DeadLettered
+	events.SentBack = func(group, topic string) {
+		b.Admin.Counters.Get(admin.SndbckPutNums, topic, group).Add(1)
+		if sentBack != nil {
+			sentBack(group, topic)
+		}
+	}
+	events.DeadLettered = func(group, topic, reason string) {
+		b.Admin.Counters.Get(admin.DLQPutNums, topic, group).Add(1)
+		if deadLettered != nil {
+			deadLettered(group, topic, reason)
+		}
+	}
+	return events
+}
+
+// got counts messages that a group has received.
+func (b *Broker) got(group, topic string, messages int) {
+	b.Admin.Got.Add(int64(messages))
+	b.Admin.Counters.Get(admin.GroupGetNums, topic, group).Add(int64(messages))
+	b.Admin.Counters.Get(admin.BrokerGetNums, b.Cluster, "").Add(int64(messages))
+}
+
+// countDispatched counts messages that have arrived, many of one topic at once.
+func (b *Broker) countDispatched(records []storage.Dispatched) {
+	if b.Store == nil {
+		return // recovery replays what was counted when it was sent
+	}
+	count := func(topic string, messages, bytes int64) {
+		b.Admin.Counters.Get(admin.TopicPutNums, topic, "").Add(messages)
+		b.Admin.Counters.Get(admin.TopicPutSize, topic, "").Add(bytes)
+	}
+	var messages, bytes int64
+	for i := range records {
+		messages++
+		bytes += int64(records[i].Size)
+		if i+1 == len(records) || records[i+1].Topic != records[i].Topic {
+			count(records[i].Topic, messages, bytes)
+			messages, bytes = 0, 0
+		}
+	}
+	b.Admin.Counters.Get(admin.BrokerPutNums, b.Cluster, "").Add(int64(len(records)))
+}
