@@ -125,7 +125,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	}
 	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll,
 		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Forbidden: b.forbidden, Subscriptions: b.Clients.Subscriptions, Present: b.Clients.Present,
-		InMemory: b.recent, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
+		InMemory: b.recent, Left: func(group, topic string) bool { return b.Admin.Left(group, topic) }, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
 	if err != nil {
 		return err
 	}
@@ -192,6 +192,7 @@ func (b *Broker) reconcile() error {
 	if err := b.Admin.Sweep(b.Store.Topics()); err != nil {
 		return err
 	}
+	b.Admin.Resume()
 	dropped, err := b.Pop.DropBeyond()
 	if dropped.Windows > 0 {
 		b.log.Warn("POP progress was beyond the end of its queues", "queues", dropped.Windows, "messages", dropped.Messages)

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
@@ -36,6 +37,7 @@ type Store interface {
 
 // Pop is the part of POP's state that a use case changes.
 type Pop interface {
+	Leave(group, topic string)
 	DropTopic(topic string, b *state.Batch)
 	DropGroup(group string, b *state.Batch)
 }
@@ -73,8 +75,10 @@ type Admin struct {
 	booted time.Time
 	modes  struct {
 		sync.RWMutex
-		of map[modeKey]Mode
+		of   map[modeKey]Mode
+		left map[modeKey]bool // those that pull now and popped before
 	}
+	leaving atomic.Int32 // size of modes.left
 }
 
 // Open returns the use cases, with the request modes that were stored.
@@ -84,6 +88,7 @@ func Open(o Options) (*Admin, error) {
 	}
 	a := &Admin{o: o, booted: time.Now()}
 	a.modes.of = make(map[modeKey]Mode)
+	a.modes.left = make(map[modeKey]bool)
 	if err := a.loadModes(); err != nil {
 		return nil, fmt.Errorf("read request modes: %w", err)
 	}

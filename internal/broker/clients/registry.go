@@ -323,6 +323,9 @@ func quiet(n int) time.Duration {
 	return min(time.Duration(n)*time.Millisecond, 5*time.Second)
 }
 
+// Reassign makes the members of a group ask for their assignments anew.
+func (r *Registry) Reassign(group string) { r.notify(group, time.Now()) }
+
 // notify tells the members of a group that it has changed, now or as soon as its quiet
 // time is over.
 func (r *Registry) notify(name string, now time.Time) {

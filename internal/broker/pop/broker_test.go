@@ -47,13 +47,14 @@ type testBroker struct {
 	present  map[string]bool
 	subs     map[string][]*clients.Subscription
 	inMemory bool
+	left     map[string]bool
 	events   []string
 	tweak    func(*Options)
 }
 
 func newTestBroker(t testing.TB, sync bool) *testBroker {
 	b := &testBroker{t: t, fs: vfs.NewCrashableMem(), sync: sync, clock: clock.New(), cfg: config.NewLive(config.DefaultBroker()),
-		present: map[string]bool{}, subs: map[string][]*clients.Subscription{}}
+		present: map[string]bool{}, left: map[string]bool{}, subs: map[string][]*clients.Subscription{}}
 	b.store = newMemStore(b.clock.NowMilli)
 	return b
 }
@@ -109,7 +110,12 @@ func (b *testBroker) open(loops bool) {
 			return b.present[c]
 		},
 		InMemory: func(string, int32) bool { return b.inMemory },
-		Retry:    pub.Retry, DeadLetter: pub.DeadLetter, Workers: 2,
+		Left: func(g, t string) bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.left[g+"/"+t]
+		},
+		Retry: pub.Retry, DeadLetter: pub.DeadLetter, Workers: 2,
 		Events: Events{
 			Skipped: func(g, t string, q int32, from, to int64) { b.note("skipped %s %s %d %d..%d", g, t, q, from, to-1) },
 			Failed:  func(g, t string, err error) { b.note("failed %s %s: %v", g, t, err) },

@@ -105,6 +105,9 @@ type Options struct {
 	// InMemory reports whether the beginning of a queue is recent enough for a new group
 	// that starts from the newest to take all of it.
 	InMemory func(topic string, queueID int32) bool
+	// Left reports whether a group was switched over from POP to pulling a topic, see
+	// Leave. Nil: there is no such switch.
+	Left func(group, topic string) bool
 	// Retry writes the next copy of a lapsed message; DeadLetter ends an ordered one.
 	Retry      func(r publish.Redelivery, done func(error))
 	DeadLetter func(r publish.Redelivery, reason string, done func(error))

@@ -113,6 +113,7 @@ type request struct {
 	s        *subject
 	deadline time.Time
 	last     bool // it may not wait any more
+	leave    bool // it asks for nothing, see Leave
 	gone     bool
 	notify   func(Notice, error)
 	done     func(Result, error)

@@ -134,7 +134,7 @@ func (p *Popper) inPlaceLocked(w *window, r *record) bool {
 	case r.more != nil && r.more.group != 0:
 		return r.flags&flagSuspend != 0 || !publish.Decide(r.more.attempts+1, p.retryLimit(w.key.group), 0).DeadLetter
 	}
-	return r.flags&flagSuspend != 0 && len(w.mu.aside) < p.o.SetAside
+	return r.flags&flagSuspend != 0 && len(w.mu.aside) < p.o.SetAside && !p.left(w.key)
 }
 
 func (p *Popper) retryLimit(group string) int32 {
@@ -215,7 +215,7 @@ func (l *lapsing) copyOne(bit int) {
 	}
 	again := publish.Redelivery{
 		Message: &m, Group: w.key.group, Spent: m.ReconsumeTimes + 1, PopTime: r.popTime,
-		Source: w.source(offset, r.popTime),
+		Source: w.source(offset, r.popTime), Classic: p.left(w.key),
 	}
 	if l.suspend {
 		again.Spent--

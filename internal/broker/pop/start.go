@@ -67,8 +67,9 @@ func (p *Popper) begin(w *window, at int64) {
 	p.changed(w, nil)
 }
 
-// prepare applies an offset that an administrator set: what was in flight or set aside
-// before is given up, and its receipts with it.
+// prepare applies an offset that was moved by other means: by a consumer that pulls, or by
+// an administrator; after the latter what was in flight or set aside before is given
+// up, and its receipts with it.
 func (p *Popper) prepare(w *window) {
 	if !w.started() { // its topic was deleted and made anew under this request
 		p.begin(w, p.start(w, InitMin))
@@ -78,6 +79,7 @@ func (p *Popper) prepare(w *window) {
 	}
 	off, ok := p.o.Offsets.TakeReset(w.key.group, w.key.topic, w.key.queue)
 	if !ok {
+		p.catchUp(w)
 		return
 	}
 	low := p.o.Store.MinOffset(w.key.topic, w.key.queue)
@@ -88,6 +90,31 @@ func (p *Popper) prepare(w *window) {
 	w.mu.floor = max(p.now(), p.lastPop.Load()) + 1
 	w.mu.Unlock()
 	p.changed(w, nil)
+}
+
+// catchUp moves w on to the consumer offset where that is further: POP tells that offset
+// its lowest message that is not done, so somebody else has consumed, by pulling.
+func (p *Popper) catchUp(w *window) {
+	off, ok := p.o.Offsets.Query(w.key.group, w.key.topic, w.key.queue)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	behind := off > w.mu.next && !w.mu.dropped
+	w.mu.Unlock()
+	if !behind {
+		return
+	}
+	off = min(off, p.o.Store.MaxOffset(w.key.topic, w.key.queue))
+	w.mu.Lock()
+	if behind = off > w.mu.next && !w.mu.dropped; behind {
+		w.mu.epoch++
+		w.mu.next, w.mu.nextDirty = off, true
+	}
+	w.mu.Unlock()
+	if behind {
+		p.changed(w, nil)
+	}
 }
 
 // emptyLocked gives up all that w has in flight or set aside.

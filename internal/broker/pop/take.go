@@ -34,7 +34,11 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 	var a attempt
 	a.before, a.reach = p.picture(q)
 	a.res = Result{Status: PollingTimeout, PopTime: p.now(), Invisible: q.Invisible, Order: q.ordered}
-	if q.notify != nil {
+	switch {
+	case q.leave:
+		p.leave(q, &a)
+		return a, nil
+	case q.notify != nil:
 		return a, p.look(q, &a)
 	}
 	cfg := p.o.Broker.Get()
@@ -66,6 +70,9 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 		}
 		found += t.take()
 		a.res.RestNum += p.rest(w)
+	}
+	if !q.ordered && p.o.Left != nil && p.o.Left(q.Group, q.Topic) {
+		p.leave(q, &a) // this member does not know yet
 	}
 	if found > 0 {
 		a.res.Status = Found

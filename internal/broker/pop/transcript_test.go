@@ -173,6 +173,16 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		b := s.b.db.NewBatch()
 		s.b.pop.DropGroup(s.str(d, "name"), b)
 		s.b.fatal(s.b.db.Commit(b))
+	case "leave", "come-back":
+		g, topic := s.str(d, "group"), s.str(d, "topic")
+		s.b.mu.Lock()
+		s.b.left[g+"/"+topic] = d.Cmd == "leave"
+		s.b.mu.Unlock()
+		if d.Cmd == "leave" {
+			s.b.pop.Leave(g, topic)
+		}
+	case "pulled":
+		s.b.offsets.Advance(s.str(d, "group"), s.str(d, "topic"), int32(s.num(d, "q", 0)), int64(s.num(d, "to", 0)))
 	case "wake-all":
 		s.b.polls.WakeIf(func(*longpoll.Waiter) bool { return true })
 	case "crash":

@@ -169,6 +169,9 @@ type Redelivery struct {
 	Spent   int32
 	PopTime int64 // of the delivery that lapsed
 	Source  string
+	// Classic sends it to the retry topic of a group that pulls, with no delay: it was
+	// hidden for a while already.
+	Classic bool
 }
 
 // Retry writes the next copy of a message to the group's POP retry topic, or to the
@@ -185,8 +188,16 @@ func (p *Publisher) Retry(r Redelivery, done func(error)) {
 		p.DeadLetter(r, ReasonAttempts, done)
 		return
 	}
-	name := m.Topic
-	if !names.IsRetry(name) {
+	name, queues := m.Topic, int32(1)
+	switch {
+	case r.Classic:
+		origin := m.Topic
+		if t, ok := names.OriginTopic(m.Topic, r.Group); ok {
+			origin = t
+		}
+		p.noteOrigin(m, origin, message.OffsetID(m.StoreHost, m.PhysicalOffset))
+		name, queues = names.Retry(r.Group), max(g.RetryQueues, 1)
+	case !names.IsRetry(name):
 		name = p.popRetry(name, r.Group)
 	}
 	first := m.Properties.Value(message.PropertyFirstPopTime)
@@ -198,7 +209,7 @@ func (p *Publisher) Retry(r Redelivery, done func(error)) {
 		message.PropertyOriginGroup, r.Group,
 		message.PropertySource, r.Source)
 	m.ReconsumeTimes, m.PreparedTransactionOffset = r.Spent, 0
-	if err := p.toRetryTopic(m, name, 1, false); err != nil {
+	if err := p.toRetryTopic(m, name, queues, false); err != nil {
 		done(err)
 		return
 	}

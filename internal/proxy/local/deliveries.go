@@ -23,6 +23,9 @@ const waiterBit = 1 << 63
 // Pop implements proxy.Deliveries. Like Apache RocketMQ's proxy it lets a new group begin
 // at the newest messages.
 func (b *Backend) Pop(r proxy.PopRequest, done func(proxy.Popped, error)) {
+	if b.o.Pops != nil {
+		b.o.Pops(r.Group, r.Topic)
+	}
 	b.o.Pop.Pop(pop.Request{
 		Group:       r.Group,
 		Topic:       r.Topic,

@@ -35,6 +35,7 @@ public final class Suite {
         Map<String, Case> large = new LinkedHashMap<>();
         large.put("classic push consumer", Classic::push);
         large.put("classic lite pull consumer", Classic::litePull);
+        large.put("classic POP consumer", Pop::push);
         large.put("grpc simple consumer", Grpc::simple);
         large.put("grpc push consumer", Grpc::push);
         Map<String, Case> small = new LinkedHashMap<>();
@@ -43,6 +44,9 @@ public final class Suite {
         small.put("classic dead letter", Classic::deadLetter);
         small.put("classic broadcasting", Classic::broadcasting);
         small.put("classic one-way and async sends", Classic::sends);
+        small.put("classic POP retry", Pop::retry);
+        small.put("classic POP shared queues", Pop::shared);
+        small.put("classic pull, POP, pull", Pop::switching);
         small.put("grpc redelivery", Grpc::redelivery);
 
         String only = args.length > 0 ? args[0] : "";

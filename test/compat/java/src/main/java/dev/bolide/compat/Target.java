@@ -6,6 +6,7 @@ import org.apache.rocketmq.client.ClientConfig;
 import org.apache.rocketmq.client.impl.MQClientManager;
 import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.common.TopicConfig;
+import org.apache.rocketmq.common.message.MessageRequestMode;
 import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
 
 /** The server under test, given by the environment. */
@@ -71,6 +72,11 @@ final class Target {
         config.setConsumeMessageOrderly(orderly);
         admin().getMQClientAPIImpl().createSubscriptionGroup(broker, config, 10_000);
         return group;
+    }
+
+    /** How the group gets the topic's messages: assigned queues to pull, or POP. */
+    void setMode(String topic, String group, MessageRequestMode mode, int share) throws Exception {
+        admin().getMQClientAPIImpl().setMessageRequestMode(broker, topic, group, mode, share, 10_000);
     }
 
     void close() {
