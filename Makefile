@@ -6,7 +6,7 @@ ROUNDS ?= 100
 COUNT  ?= 10000
 FUZZ   ?= 30s
 
-.PHONY: build check race cross fuzz crash compat compat-apache bench bench-apache
+.PHONY: build check race cross fuzz crash large compat compat-apache bench bench-apache
 
 build:
 	CGO_ENABLED=0 $(GO) build -o bin/bolide ./cmd/bolide
@@ -38,6 +38,10 @@ fuzz:
 # kill -9 at random moments under load, ROUNDS times.
 crash:
 	BOLIDE_CRASH_ROUNDS=$(ROUNDS) $(GO) test -count=1 -timeout=6h -v ./test/crash
+
+# Start of a large store and many topics, on the real disk: 20 GiB of it.
+large:
+	STORE_MIB=20480 STORE_QUEUES=20000 TOPICS=200000 $(GO) test -count=1 -timeout=2h -v -run 'Large|ManyTopics' ./internal/storage ./server
 
 # Official clients and tools against this tree's Bolide.
 compat:

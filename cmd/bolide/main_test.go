@@ -52,6 +52,7 @@ type process struct {
 	ready       readyFile
 	data        string
 	startedWith []string
+	program     []string // the executable, behind what runs it if need be
 }
 
 type readyFile struct {
@@ -65,8 +66,15 @@ func command(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, exited: make(chan error, 1), startedWith: args}
-	p.cmd = exec.Command(path, args...)
+	return commandOf(t, []string{path}, args...)
+}
+
+// commandOf is command with another program than the one of this machine.
+func commandOf(t *testing.T, program []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, program: program, exited: make(chan error, 1), startedWith: args}
+	args = append(program[1:len(program):len(program)], args...)
+	p.cmd = exec.Command(program[0], args...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.errs
 	return p
 }
@@ -100,8 +108,17 @@ func (p *process) wait() int {
 // server starts `bolide server` on free ports and waits for its ready file.
 func server(t *testing.T, data string, more ...string) *process {
 	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serverOf(t, []string{path}, data, more...)
+}
+
+func serverOf(t *testing.T, program []string, data string, more ...string) *process {
+	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready.json")
-	p := command(t, append([]string{"server", "--data", data, "--ready-file", ready,
+	p := commandOf(t, program, append([]string{"server", "--data", data, "--ready-file", ready,
 		"--namesrv-addr", "127.0.0.1:0", "--broker-addr", "127.0.0.1:0",
 		"--grpc-addr", "127.0.0.1:0", "--proxy-addr", "127.0.0.1:0"}, more...)...)
 	p.readyFile, p.data = ready, data
@@ -139,7 +156,7 @@ func (p *process) stop() {
 // run runs a client command against the server and returns its output.
 func (p *process) run(in string, args ...string) string {
 	p.t.Helper()
-	c := command(p.t, append(args, "--namesrv", p.ready.Namesrv)...)
+	c := commandOf(p.t, p.program, append(args, "--namesrv", p.ready.Namesrv)...)
 	c.cmd.Stdin = strings.NewReader(in)
 	c.start()
 	if code := c.wait(); code != 0 {
@@ -358,7 +375,7 @@ func TestPartsAlone(t *testing.T) {
 	if r := ready(b, filepath.Join(dir, "b.json")); r.Broker == "" || r.Namesrv != "" || r.GRPC != "" {
 		t.Errorf("the broker's ready file: %+v", r)
 	}
-	client := &process{t: t, ready: at}
+	client := &process{t: t, ready: at, program: ns.program}
 	for deadline := time.Now().Add(patience); ; { // the registration is not awaited by the start
 		c := command(t, "admin", "topic", "create", "orders", "--namesrv", at.Namesrv)
 		c.start()

@@ -74,6 +74,8 @@ type Events struct {
 	Pop     pop.Events
 	Timer   timer.Events
 	Clients clients.Events
+	// Missed tells that a group's count has grown: log files went before it came to them.
+	Missed func(Missed)
 }
 
 // Broker is one open broker. Its fields are its domains; they do not change while it is
@@ -99,6 +101,7 @@ type Broker struct {
 	Timer       *timer.Timer
 	Admin       *admin.Admin
 
+	missed   missed
 	exports  *exports.Exports
 	announce func(topics []string, done func())
 	log      *slog.Logger

@@ -10,7 +10,7 @@ import (
 	"github.com/bolidemq/bolide/internal/storage"
 )
 
-// storageEvents are the caller's, and the counts that tools ask for.
+// storageEvents are the caller's, and the counts that tools ask for and of what groups missed.
 func (b *Broker) storageEvents(o *Options) storage.Events {
 	events := o.Events.Storage
 	written := events.Written
@@ -20,6 +20,13 @@ func (b *Broker) storageEvents(o *Options) storage.Events {
 		if written != nil {
 			written(records, bytes, took)
 		}
+	}
+	deleted := events.SegmentDeleted
+	events.SegmentDeleted = func(first, end int64, forced bool) {
+		if deleted != nil {
+			deleted(first, end, forced)
+		}
+		b.countMissed(first, end, o.Events.Missed)
 	}
 	return events
 }

@@ -48,6 +48,9 @@ func (n *Node) brokerEvents() broker.Events {
 				n.log.Warn("a group's offset was outside its queue", "group", group, "topic", topic, "queue", queueID, "was", from, "is", to)
 			},
 		},
+		Missed: func(m broker.Missed) {
+			n.log.Warn("log files went before a group had received what was in them", "group", m.Group, "topic", m.Topic, "messages missed since the start", m.Messages)
+		},
 		Timer: timer.Events{
 			Dropped: func(level int32, topic string) {
 				if rare.now("delayed", "", topic) {

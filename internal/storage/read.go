@@ -196,6 +196,16 @@ func (e *Engine) MinOffset(topic string, queueID int32) int64 {
 	return q.Min(e.log.Min())
 }
 
+// OffsetAt is the first offset of a queue whose record lies at or after a log offset, the
+// queue's end when there is none.
+func (e *Engine) OffsetAt(topic string, queueID int32, logOffset int64) int64 {
+	q := e.queues.Queue(topic, queueID)
+	if q == nil {
+		return 0
+	}
+	return q.Min(logOffset)
+}
+
 // MaxOffset is the dispatched end of a queue; 0 for an unknown queue.
 func (e *Engine) MaxOffset(topic string, queueID int32) int64 {
 	q := e.queues.Queue(topic, queueID)

@@ -126,9 +126,9 @@ func (h *harness) start(ctx context.Context) (*servers.Server, error) {
 	var err error
 	switch h.kind {
 	case "bolide":
-		s, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: filepath.Join(h.work, "bolide")})
+		s, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: filepath.Join(h.work, "server")})
 	case "apache":
-		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "apache")})
+		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "server")})
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/test/servers"
@@ -53,24 +54,65 @@ func mqadminSuite(ctx context.Context, h *harness) error {
 			}
 			cancel()
 		}
-		h.report("mqadmin "+s.name, h.mqadmin(ctx, classpath, s.name, s.args, s.want))
+		_, err := h.mqadmin(ctx, classpath, s.name, s.args, s.want)
+		h.report("mqadmin "+s.name, err)
+	}
+	return h.queryMessage(ctx, classpath, topic)
+}
+
+// queryMessage is R097: one message is found by its key, its id, its offset id and its
+// place in the queue; each answer says where to look next.
+func (h *harness) queryMessage(ctx context.Context, classpath, topic string) error {
+	found := map[string]string{}
+	for _, s := range []struct {
+		name string
+		args []string // $NAME stands for what an earlier pattern has found
+		want string   // its groups are named
+	}{
+		{"sendMessage", []string{"-t", topic, "-k", "order-7", "-p", "looked for"}, `broker-a\s+(?P<queue>\d)\s+SEND_OK\s+(?P<id>[0-9A-F]{32,})`},
+		{"queryMsgByKey", []string{"-t", topic, "-k", "order-7"}, `$id\s+$queue\s+(?P<offset>\d+)`},
+		{"queryMsgByUniqueKey", []string{"-t", topic, "-i", "$id"}, `(?s)OffsetID:\s+(?P<place>[0-9A-F]{32,}).*Keys:\s+\[?order-7`},
+		{"queryMsgById", []string{"-t", topic, "-i", "$place"}, `(?s)Message ID:\s+$id.*Queue Offset:\s+$offset`},
+		{"queryMsgByOffset", []string{"-t", topic, "-b", "broker-a", "-i", "$queue", "-o", "$offset"}, `(?s)Queue ID:\s+$queue.*Queue Offset:\s+$offset`},
+	} {
+		fill := func(text string) string {
+			for name, value := range found {
+				text = strings.ReplaceAll(text, "$"+name, value)
+			}
+			return text
+		}
+		for i := range s.args {
+			s.args[i] = fill(s.args[i])
+		}
+		want := fill(s.want)
+		out, err := h.mqadmin(ctx, classpath, s.name, s.args, []string{want})
+		h.report("mqadmin "+s.name, err)
+		if err != nil {
+			return nil // the rest asks for what this one was to find
+		}
+		pattern := regexp.MustCompile(want)
+		for i, value := range pattern.FindSubmatch(out) {
+			if name := pattern.SubexpNames()[i]; name != "" {
+				found[name] = string(value)
+			}
+		}
 	}
 	return nil
 }
 
-func (h *harness) mqadmin(ctx context.Context, classpath, command string, args, want []string) error {
+func (h *harness) mqadmin(ctx context.Context, classpath, command string, args, want []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	all := append([]string{"-Xmx256m", "-Duser.home=" + h.work, "-cp", classpath,
 		"org.apache.rocketmq.tools.command.MQAdminStartup", command, "-n", h.target.Namesrv}, args...)
 	out, err := exec.CommandContext(ctx, "java", all...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+		return out, fmt.Errorf("%w\n%s", err, out)
 	}
 	for _, w := range want {
 		if !regexp.MustCompile(w).Match(out) {
-			return fmt.Errorf("%q is not in the output:\n%s", w, out)
+			return out, fmt.Errorf("%q is not in the output:\n%s", w, out)
 		}
 	}
-	return nil
+	return out, nil
 }

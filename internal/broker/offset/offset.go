@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -226,6 +227,18 @@ func (t *Table) HasReset(group, topic string, queue int32) bool {
 	defer e.mu.Unlock()
 	_, ok := e.resets[queue]
 	return ok
+}
+
+// Each calls f for every group and topic that have offsets, with a copy of them.
+func (t *Table) Each(f func(group, topic string, offsets map[int32]int64)) {
+	t.mu.RLock()
+	keys := slices.Collect(maps.Keys(t.mu.entries))
+	t.mu.RUnlock()
+	for _, k := range keys {
+		if offsets := t.Queues(k.group, k.topic); len(offsets) > 0 {
+			f(k.group, k.topic, offsets)
+		}
+	}
 }
 
 // TopicsOf returns the topics in which a group has offsets, sorted.

@@ -99,7 +99,8 @@ func (b *broker) create(t *testing.T, name string) {
 	<-done
 }
 
-// R109: a new topic is in the route before the first send returns.
+// R109: a new topic is in the route before the first send returns. R112: a broker that stops
+// is out of the routes when its stop returns.
 func TestNewTopicIsRoutedBeforeTheAnswer(t *testing.T) {
 	for name, change := range map[string]func(*config.Broker){
 		"plain":      nil,

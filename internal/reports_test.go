@@ -1,0 +1,154 @@
+package internal_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// report is a fault that users of Apache RocketMQ have reported. Tests name the one that they
+// are about by its number, in a comment or in the name of a case.
+type report struct {
+	id    string
+	fault string
+	why   string // there is no test; only then
+	rest  string // what the tests leave out; only with tests
+}
+
+// reports are those about storage, name server and operation.
+var reports = []report{
+	{id: "R088", fault: "sends are refused at low load after any hiccup of the disk"},
+	{id: "R090", fault: "files that were not consumed are deleted near a full disk"},
+	{id: "R091", fault: "percentages refuse writes with hundreds of gigabytes free"},
+	{id: "R092", fault: "after a crash messages are missing from their queue, or shifted"},
+	{id: "R093", fault: "after a power cut the small files are garbage, and so is the start"},
+	{id: "R094", fault: "one odd queue file stops the start"},
+	{id: "R095", fault: "after a crash old messages are not found by key"},
+	{id: "R097", fault: "a query by key finds nothing since some release", rest: "mqadmin of 5.5.0 is run, older ones are not"},
+	{id: "R098", fault: "look-ups depend on the sender's clock; a misnamed field is a null error"},
+	{id: "R099", fault: "a deleted topic comes back"},
+	{id: "R100", fault: "positions outlive topic and group"},
+	{id: "R101", fault: "the start takes minutes with many queues or a large log"},
+	{id: "R102", fault: "hundreds of thousands of topics bring long pauses"},
+	{id: "R103", fault: "stored SQL filters are thrown away at each restart", why: "a subscription by SQL is refused until SQL filters are built"},
+	{id: "R104", fault: "SQL filters are off by default, and the error does not help", why: "a subscription by SQL is refused until SQL filters are built"},
+	{id: "R105", fault: "properties without a closing separator are glued together"},
+	{id: "R106", fault: "size limits are judged before and after compression, and misnamed"},
+	{id: "R107", fault: "random bytes on the replication port confirm messages", why: "there is no replication, and no port for it"},
+	{id: "R108", fault: "a partition leaves two primaries", why: "there is no replication"},
+	{id: "R109", fault: "an automatically created topic exists on one broker only", rest: "on the other brokers; each makes it when a message comes to it, as Apache's do"},
+	{id: "R110", fault: "a late clean-up removes a broker that has registered again"},
+	{id: "R111", fault: "after a name server's restart routes are missing for a while"},
+	{id: "R112", fault: "route changes reach clients after 30 to 60 s", rest: "a proxy before several brokers, which is not built"},
+	{id: "R113", fault: "a name server that was taken out of the list is still asked", rest: "a client library of our own, which is not built"},
+
+	{id: "R120", fault: "the broker announces an address that clients can't reach"},
+	{id: "R121", fault: "no embedded mode for tests"},
+	{id: "R122", fault: "start scripts break on Windows, macOS, blanks in paths", rest: "runs on Windows and macOS; they are built, by make cross"},
+	{id: "R123", fault: "native libraries crash or are missing on arm64", rest: "macOS; Linux on arm64 is run under QEMU"},
+	{id: "R124", fault: "consumers of gRPC are shown as not online, with lag -1"},
+	{id: "R125", fault: "no lag per queue in metrics, and sums that are wrong", why: "there is no metrics endpoint"},
+	{id: "R126", fault: "dead letters can't be read and replayed", why: "there is no command yet that lists and replays them; any consumer reads them"},
+	{id: "R127", fault: "a start fails without any output"},
+	{id: "R128", fault: "mqadmin prints NaN, cuts values, differs from its help", why: "mqadmin is Apache's; a tool of our own has topics only so far"},
+	{id: "R129", fault: "the order of starts matters; scaling down leaves brokers behind", rest: "a command that drains a broker"},
+}
+
+var rowName = regexp.MustCompile(`\bR[01]\d\d\b`)
+
+// namedRows finds the tests that name a row, as FILE: FUNCTION by row. Beside
+// the tests of packages these are the suites in test/.
+func namedRows(t *testing.T) map[string][]string {
+	t.Helper()
+	named := make(map[string][]string)
+	err := filepath.WalkDir("..", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(p, ".."+string(filepath.Separator)))
+		if d.IsDir() {
+			if d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && p != ".." {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if rel == "internal/reports_test.go" || !strings.HasSuffix(rel, "_test.go") && !(strings.HasPrefix(rel, "test/") && strings.HasSuffix(rel, ".go")) {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		note := func(text string, n ast.Node) {
+			for _, id := range rowName.FindAllString(text, -1) {
+				if at := rel + ": " + functionAt(f, n); !slices.Contains(named[id], at) {
+					named[id] = append(named[id], at)
+				}
+			}
+		}
+		for _, c := range f.Comments {
+			note(c.Text(), c)
+		}
+		ast.Inspect(f, func(n ast.Node) bool { // names of a table's cases
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				note(lit.Value, lit)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return named
+}
+
+// functionAt is the function that a node is in, or its comment.
+func functionAt(f *ast.File, n ast.Node) string {
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && (fn.Doc == n || fn.Pos() <= n.Pos() && n.End() <= fn.End()) {
+			return fn.Name.Name
+		}
+	}
+	return "(no function)"
+}
+
+// TestReportsHaveTests holds that each report about storage, name server and operation has
+// a test that names it, or a reason. With -v it prints which.
+func TestReportsHaveTests(t *testing.T) {
+	named := namedRows(t)
+	for _, r := range reports {
+		tests := named[r.id]
+		switch {
+		case len(tests) == 0 && r.why == "":
+			t.Errorf("%s (%s): no test names it", r.id, r.fault)
+		case len(tests) == 0 && r.rest != "":
+			t.Errorf("%s: nothing is left out of no test", r.id)
+		case len(tests) > 0 && r.why != "":
+			t.Errorf("%s: %s names it, so the reason %q is out of date", r.id, tests[0], r.why)
+		}
+		t.Logf("%s %s", r.id, r.fault)
+		for _, at := range tests {
+			t.Logf("       %s", at)
+		}
+		if r.why != "" {
+			t.Logf("       no test: %s", r.why)
+		}
+		if r.rest != "" {
+			t.Logf("       without: %s", r.rest)
+		}
+	}
+	for id, tests := range named {
+		for _, at := range tests {
+			if strings.HasSuffix(at, "(no function)") {
+				t.Errorf("%s names %s outside a function", at, id)
+			}
+		}
+	}
+}
