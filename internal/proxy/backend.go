@@ -147,6 +147,7 @@ const (
 	PopNoNew                 // nothing there within the poll time
 	PopNoMatch               // something there, nothing that the filter wants
 	PopPollingFull           // too many requests are waiting already
+	PopThrottled             // the group has too many messages in flight
 )
 
 // Popped is the answer to a PopRequest.
@@ -156,6 +157,7 @@ type Popped struct {
 	PopTime       int64 // ms
 	InvisibleTime int64 // ms
 	ReviveQueue   int32
+	Reason        string // of PopThrottled
 	Batches       []PopBatch
 	// Release, when not nil, gives the records' memory back; nothing in Batches may be
 	// used after it.

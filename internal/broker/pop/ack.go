@@ -46,6 +46,7 @@ func (p *Popper) AckDelivery(d Delivery, done func(error)) {
 	now := p.now()
 	w.mu.Lock()
 	v, err := p.ackLocked(w, d, now)
+	v.relieved = err == nil && p.relieveLocked(w)
 	w.mu.Unlock()
 	if err != nil {
 		done(err)
@@ -59,6 +60,8 @@ func (p *Popper) AckDelivery(d Delivery, done func(error)) {
 type ackOutcome struct {
 	ended int  // messages that were in flight
 	freed bool // a message group of an ordered queue may go on
+	// relieved: requests that were refused because of what was in flight may come back.
+	relieved bool
 }
 
 func (p *Popper) settleAcks(w *window, v ackOutcome) {
@@ -67,6 +70,9 @@ func (p *Popper) settleAcks(w *window, v ackOutcome) {
 	}
 	if v.freed {
 		p.lookAgain(w)
+	}
+	if v.relieved {
+		p.relieved(w)
 	}
 }
 
@@ -100,6 +106,7 @@ func (p *Popper) AckBatch(group, topic string, handles []receipt.Handle, done fu
 		}
 		w.mu.Lock()
 		v, err := p.ackLocked(w, d, now)
+		v.relieved = err == nil && p.relieveLocked(w)
 		w.mu.Unlock()
 		if errs[i] = err; err != nil {
 			continue
@@ -173,6 +180,7 @@ func (p *Popper) ackBits(e *BatchAck, now int64) (n int, first error) {
 			}
 		}
 	}
+	all.relieved = n > 0 && p.relieveLocked(w)
 	w.mu.Unlock()
 	if n > 0 {
 		p.changed(w, nil)

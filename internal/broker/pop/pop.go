@@ -53,13 +53,15 @@ var (
 
 // Errors of Pop and Notification.
 var (
-	ErrTooMany         = errors.New("the number of messages must not be over 32")
-	ErrTopicNotFound   = errors.New("topic does not exist")
-	ErrTopicUnreadable = errors.New("topic is not readable")
-	ErrQueueIllegal    = errors.New("queue id is out of range")
-	ErrGroupNotFound   = errors.New("subscription group does not exist")
-	ErrGroupDisabled   = errors.New("subscription group may not consume")
-	ErrForbidden       = errors.New("subscription group is forbidden to read the topic")
+	ErrTooMany = errors.New("the number of messages must not be over 32")
+	// ErrBrokerUnreadable: nobody may read from this broker.
+	ErrBrokerUnreadable = errors.New("the broker does not allow reading")
+	ErrTopicNotFound    = errors.New("topic does not exist")
+	ErrTopicUnreadable  = errors.New("topic is not readable")
+	ErrQueueIllegal     = errors.New("queue id is out of range")
+	ErrGroupNotFound    = errors.New("subscription group does not exist")
+	ErrGroupDisabled    = errors.New("subscription group may not consume")
+	ErrForbidden        = errors.New("subscription group is forbidden to read the topic")
 	// ErrGone: the connection closed while the request waited; nobody reads the answer.
 	ErrGone = errors.New("the requesting connection has closed")
 )

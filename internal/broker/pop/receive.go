@@ -3,7 +3,9 @@ package pop
 import (
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
+	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -46,11 +48,12 @@ const (
 	Found          Status = iota
 	PollingTimeout        // nothing came in time
 	PollingFull           // nothing there, and too many requests wait already
+	Throttled             // there may be messages, but the group has too many in flight
 )
 
 // String is the status in transcripts.
 func (s Status) String() string {
-	return [...]string{"FOUND", "POLLING_TIMEOUT", "POLLING_FULL"}[s]
+	return [...]string{"FOUND", "POLLING_TIMEOUT", "POLLING_FULL", "THROTTLED"}[s]
 }
 
 // Result is the answer to a pop.
@@ -58,8 +61,9 @@ type Result struct {
 	Status    Status
 	PopTime   int64
 	Invisible int64
-	RestNum   int64 // messages that are still there for the group
-	Order     bool  // Batches carry Attempts
+	RestNum   int64  // messages that are still there for the group
+	Reason    string // of Throttled: what the limit is and who is over it
+	Order     bool   // Batches carry Attempts
 	Batches   []Batch
 
 	held []storage.ReadResult
@@ -127,40 +131,57 @@ type request struct {
 // from a long poll that ends.
 func (p *Popper) Pop(r Request, done func(Result, error)) {
 	q := &request{Request: r, done: done}
-	if r.Max > MaxMessages {
-		done(Result{}, ErrTooMany)
-		return
-	}
-	q.Max = max(q.Max, 1)
 	q.Invisible = boundInvisible(q.Invisible)
 	if err := p.admit(q); err != nil {
 		done(Result{}, err)
 		return
 	}
+	q.Max = max(q.Max, 1)
 	p.run(q)
+}
+
+// check looks at what a request names, in the protocol's order.
+func (p *Popper) check(r *Request) (*topic.Config, *group.Config, error) {
+	if p.o.Broker.Get().BrokerPermission&topic.PermRead == 0 {
+		return nil, nil, ErrBrokerUnreadable
+	}
+	if r.Max > MaxMessages {
+		return nil, nil, ErrTooMany
+	}
+	t, ok := p.o.Topic(r.Topic)
+	switch {
+	case !ok:
+		return nil, nil, ErrTopicNotFound
+	case !t.Readable():
+		return nil, nil, ErrTopicUnreadable
+	case r.QueueID >= t.ReadQueues:
+		return nil, nil, ErrQueueIllegal
+	}
+	g, err := p.o.Group(r.Group)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case g == nil:
+		return nil, nil, ErrGroupNotFound
+	case !g.ConsumeEnable:
+		return nil, nil, ErrGroupDisabled
+	case p.o.Forbidden != nil && p.o.Forbidden(r.Group, r.Topic):
+		return nil, nil, ErrForbidden
+	}
+	return t, g, nil
+}
+
+// Admits returns why a request would be refused, nil if it would not be.
+func (p *Popper) Admits(r Request) error {
+	_, _, err := p.check(&r)
+	return err
 }
 
 // admit checks what the request names and resolves it.
 func (p *Popper) admit(q *request) error {
-	t, ok := p.o.Topic(q.Topic)
-	switch {
-	case !ok:
-		return ErrTopicNotFound
-	case !t.Readable():
-		return ErrTopicUnreadable
-	case q.QueueID >= t.ReadQueues:
-		return ErrQueueIllegal
-	}
-	g, err := p.o.Group(q.Group)
-	switch {
-	case err != nil:
+	t, g, err := p.check(&q.Request)
+	if err != nil {
 		return err
-	case g == nil:
-		return ErrGroupNotFound
-	case !g.ConsumeEnable:
-		return ErrGroupDisabled
-	case p.o.Forbidden != nil && p.o.Forbidden(q.Group, q.Topic):
-		return ErrForbidden
 	}
 	kind := t.MessageType()
 	q.ordered = q.Order || kind == "FIFO"

@@ -109,6 +109,7 @@ func (p *Popper) lapse(r *record, now int64) *lapsing {
 		return nil
 	case p.inPlaceLocked(w, r):
 		p.giveBackLocked(w, r, now)
+		w.mu.refused = false
 		w.mu.Unlock()
 		p.changed(w, nil)
 		p.lookAgain(w)
@@ -340,6 +341,7 @@ func (p *Popper) Dispatched(source string) bool {
 		w.rememberLocked(offset, popTime, r.claimsUntil(), now)
 		freed = p.releaseLocked(w, r, 1<<(offset&63))
 	}
+	relieved := found && p.relieveLocked(w)
 	w.mu.Unlock()
 	if !found {
 		return true
@@ -350,6 +352,9 @@ func (p *Popper) Dispatched(source string) bool {
 	}
 	if freed {
 		p.lookAgain(w)
+	}
+	if relieved {
+		p.relieved(w)
 	}
 	return true
 }

@@ -23,6 +23,7 @@ type subject struct {
 	// version counts what can make a parked request worth another look beside arrivals:
 	// messages set aside or given back.
 	version atomic.Uint64
+	peeks   atomic.Uint64 // like counter, of those who only look
 
 	mu      sync.Mutex
 	held    bool

@@ -69,12 +69,18 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 			t.threshold = cfg.PopInflightMessageThreshold
 		}
 		found += t.take()
+		if t.refused && a.res.Reason == "" {
+			a.res.Reason = throttled(w, t.threshold)
+		}
 		a.res.RestNum += p.rest(w)
 	}
 	if !q.ordered && p.o.Left != nil && p.o.Left(q.Group, q.Topic) {
 		p.leave(q, &a) // this member does not know yet
 	}
-	if found > 0 {
+	switch {
+	case found == 0 && a.res.Reason != "":
+		a.res.Status = Throttled
+	case found > 0:
 		a.res.Status = Found
 		if f := p.o.Events.Popped; f != nil {
 			f(q.Group, q.Topic, found)
@@ -102,6 +108,7 @@ type taking struct {
 	a         *attempt
 	want      int
 	threshold int64 // messages in flight that stop a queue; negative: none
+	refused   bool  // it is stopped
 
 	epoch   uint64
 	next    int64 // of the window, while this taking moves it
@@ -126,9 +133,17 @@ func (t *taking) take() int {
 	w.mu.Lock()
 	t.epoch, t.next = w.mu.epoch, w.mu.next
 	full := len(w.mu.aside) >= t.p.o.SetAside
-	if w.mu.dropped || t.threshold >= 0 && int64(w.mu.inFlight) >= t.threshold {
+	if w.mu.dropped {
 		w.mu.Unlock()
 		return 0
+	}
+	if t.threshold >= 0 {
+		t.want = min(t.want, int(max(t.threshold-int64(w.mu.inFlight), 0)))
+		if t.refused = t.want == 0; t.refused {
+			w.mu.refused = true
+			w.mu.Unlock()
+			return 0
+		}
 	}
 	if t.q.ordered {
 		t.order = newOrdering(w, t.q.OnePerGroup)

@@ -20,6 +20,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -137,6 +138,18 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.pop(d)
 	case "notify":
 		s.notify(d)
+	case "peek":
+		res, err := s.b.pop.Peek(s.request(d))
+		s.b.fatal(err)
+		s.answers["peeked"] = &answer{}
+		res.PopTime = s.start
+		s.result("peeked", &res)
+	case "config":
+		cfg := *s.b.cfg.Get()
+		for _, a := range d.CmdArgs {
+			s.b.fatal(config.Set(&cfg, a.Key, a.Vals[0]))
+		}
+		s.b.cfg.Replace(cfg)
 	case "ack":
 		s.ack(d)
 	case "forward":
@@ -257,6 +270,9 @@ func (s *script) result(name string, res *Result) {
 	defer func() { fmt.Fprint(&s.out, out.String()) }()
 	if res.Status != Found {
 		fmt.Fprintf(&out, "%s: %s at %d\n", name, res.Status, res.PopTime-s.start)
+		if res.Reason != "" {
+			fmt.Fprintf(&out, "  %s\n", res.Reason)
+		}
 		return
 	}
 	fmt.Fprintf(&out, "%s: popTime %d rest %d\n", name, res.PopTime-s.start, res.RestNum)

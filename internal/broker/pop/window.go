@@ -38,6 +38,7 @@ type window struct {
 		blocks   map[int64]*block
 		lowest   offsetHeap // blocks that may be the lowest; dead ones are dropped lazily
 		inFlight int
+		refused  bool         // a request went away because there are too many in flight
 		aside    []asideEntry // sorted by offset
 		busy     map[uint64]int
 		moved    map[int64]movedEntry

@@ -72,6 +72,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	for _, c := range []*topic.Config{
 		{Name: "T", ReadQueues: 4, WriteQueues: 2, Perm: 6},
+		{Name: "Priority", ReadQueues: 4, WriteQueues: 3, Perm: 6, Attributes: map[string]string{"+message.type": "PRIORITY"}},
 		{Name: "ReadOnly", ReadQueues: 1, WriteQueues: 1, Perm: 4},
 		{Name: "Compacted", ReadQueues: 1, WriteQueues: 1, Perm: 6, Attributes: map[string]string{"+cleanup.policy": "COMPACTION"}},
 	} {
@@ -462,4 +463,35 @@ type nullStore struct{ fakeStore }
 
 func (*nullStore) Append(m *message.Message, done func(storage.Placed, error)) {
 	done(storage.Placed{}, nil)
+}
+
+// TestPriorityIsTheQueue: a message of a priority topic goes to the queue of its priority,
+// the more urgent to the higher one.
+func TestPriorityIsTheQueue(t *testing.T) {
+	f := newFixture(t)
+	for _, c := range []struct {
+		topic, priority string
+		asked, want     int32
+	}{
+		{"Priority", "0", 1, 0},
+		{"Priority", "2", 0, 2},
+		{"Priority", "9", 0, 2},
+		{"Priority", "-1", 1, 1},
+		{"Priority", "high", 1, 1},
+		{"Priority", "", 1, 1},
+		{"T", "0", 1, 1},
+	} {
+		m := &message.Message{Topic: c.topic, QueueID: c.asked, Body: []byte("x"), BornHost: host, StoreHost: host}
+		if c.priority != "" {
+			m.Properties = m.Properties.With(message.PropertyPriority, c.priority)
+		}
+		f.Publish(m, func(_ storage.Placed, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if got := f.store.stored[len(f.store.stored)-1].QueueID; got != c.want {
+			t.Errorf("topic %s, priority %q: queue %d, want %d", c.topic, c.priority, got, c.want)
+		}
+	}
 }

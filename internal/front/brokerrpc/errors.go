@@ -57,6 +57,7 @@ var codes = []struct {
 	{err: pull.ErrNoOffset, code: remoting.ResQueryNotFound},
 	{err: offset.ErrResetPending, code: remoting.ResSuccess, remark: "Offset has been previously reset"},
 
+	{err: pop.ErrBrokerUnreadable, code: remoting.ResNoPermission},
 	{err: pop.ErrTooMany, code: remoting.ResInvalidParameter},
 	{err: pop.ErrTopicNotFound, code: remoting.ResTopicNotExist},
 	{err: pop.ErrTopicUnreadable, code: remoting.ResNoPermission},

@@ -19,6 +19,10 @@ func (s *Server) popMessage(r *transport.Request) {
 	}
 	expr, err := s.popFilter(h.ConsumerGroup, h.Topic, h.ExpType, h.Exp)
 	if err != nil {
+		// What is wrong with the names counts before what is wrong with the expression.
+		if first := s.b.Pop.Admits(pop.Request{Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Max: int(h.MaxMsgNums)}); first != nil {
+			err = first
+		}
 		s.refusePop(r.Responder(), err)
 		return
 	}
@@ -55,6 +59,7 @@ var popCodes = map[pop.Status]int32{
 	pop.Found:          remoting.ResSuccess,
 	pop.PollingTimeout: remoting.ResPollingTimeout,
 	pop.PollingFull:    remoting.ResPollingFull,
+	pop.Throttled:      remoting.ResPollingFull, // clients wait a while before they ask again
 }
 
 func (s *Server) answerPop(r transport.Responder, res pop.Result, err error) {
@@ -64,7 +69,11 @@ func (s *Server) answerPop(r transport.Responder, res pop.Result, err error) {
 	}
 	h := remoting.PopMessageResponse{PopTime: res.PopTime, InvisibleTime: res.Invisible, ReviveQid: res.ReviveQueue(), RestNum: res.RestNum}
 	if res.Status != pop.Found {
-		r.Reply(popCodes[res.Status], "NO_MESSAGE_IN_QUEUE", &h, nil)
+		remark := "NO_MESSAGE_IN_QUEUE"
+		if res.Status == pop.Throttled {
+			remark = res.Reason
+		}
+		r.Reply(popCodes[res.Status], remark, &h, nil)
 		res.Release()
 		return
 	}

@@ -27,6 +27,7 @@ var requests = []request{
 	{code: remoting.ReqAckMessage, serve: (*Server).ackMessage},
 	{code: remoting.ReqBatchAckMessage, serve: (*Server).batchAckMessage},
 	{code: remoting.ReqChangeMessageInvisibleTime, serve: (*Server).changeMessageInvisibleTime},
+	{code: remoting.ReqPeekMessage, serve: (*Server).peekMessage},
 	{code: remoting.ReqNotification, serve: (*Server).notification, waits: true},
 	{code: remoting.ReqPollingInfo, serve: (*Server).pollingInfo, waits: true},
 

@@ -224,6 +224,8 @@ func (w *receiveWriter) write(p *proxy.Popped) error {
 		return w.refuse(refuse(v2.Code_MESSAGE_NOT_FOUND, "no match message"))
 	case proxy.PopPollingFull:
 		return w.refuse(refuse(v2.Code_TOO_MANY_REQUESTS, "polling full"))
+	case proxy.PopThrottled:
+		return w.refuse(refuse(v2.Code_TOO_MANY_REQUESTS, "%s", p.Reason))
 	default:
 		return w.refuse(errNoNew)
 	}

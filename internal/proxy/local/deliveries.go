@@ -58,6 +58,8 @@ func (b *Backend) Pop(r proxy.PopRequest, done func(proxy.Popped, error)) {
 			p.Release = res.Release
 		case pop.PollingFull:
 			p.Status = proxy.PopPollingFull
+		case pop.Throttled:
+			p.Status, p.Reason = proxy.PopThrottled, res.Reason
 		default:
 			p.Status = proxy.PopNoNew
 		}

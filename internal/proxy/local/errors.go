@@ -29,6 +29,7 @@ var sentinels = []struct{ of, is error }{
 	{publish.ErrMessageNotFound, proxy.ErrMessageNotFound},
 	{pop.ErrTopicNotFound, proxy.ErrTopicNotFound},
 	{pop.ErrGroupNotFound, proxy.ErrGroupNotFound},
+	{pop.ErrBrokerUnreadable, proxy.ErrForbidden},
 	{pop.ErrTopicUnreadable, proxy.ErrForbidden},
 	{pop.ErrGroupDisabled, proxy.ErrForbidden},
 	{pop.ErrForbidden, proxy.ErrForbidden},

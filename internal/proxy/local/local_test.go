@@ -216,7 +216,7 @@ func TestPop(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got.Release()
-	for status, want := range map[pop.Status]proxy.PopStatus{pop.PollingTimeout: proxy.PopNoNew, pop.PollingFull: proxy.PopPollingFull} {
+	for status, want := range map[pop.Status]proxy.PopStatus{pop.PollingTimeout: proxy.PopNoNew, pop.PollingFull: proxy.PopPollingFull, pop.Throttled: proxy.PopThrottled} {
 		p.pop.result = pop.Result{Status: status}
 		if ask(); got.Status != want {
 			t.Errorf("%v came as %v", status, got.Status)

@@ -370,7 +370,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqSwitchTimerEngine, Name: "SWITCH_TIMER_ENGINE", To: ToBroker, State: Refused, Why: timers},
 	{Code: ReqPopMessage, Name: "POP_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(PopMessageRequest) }},
 	{Code: ReqAckMessage, Name: "ACK_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(AckMessageRequest) }},
-	{Code: ReqPeekMessage, Name: "PEEK_MESSAGE", To: ToBroker, State: Refused, Why: later, Header: func() Header { return new(PeekMessageRequest) }},
+	{Code: ReqPeekMessage, Name: "PEEK_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(PeekMessageRequest) }},
 	{Code: ReqChangeMessageInvisibleTime, Name: "CHANGE_MESSAGE_INVISIBLETIME", To: ToBroker, State: Served, Header: func() Header { return new(ChangeMessageInvisibleTimeRequest) }},
 	{Code: ReqNotification, Name: "NOTIFICATION", To: ToBroker, State: Served, Header: func() Header { return new(NotificationRequest) }},
 	{Code: ReqPollingInfo, Name: "POLLING_INFO", To: ToBroker, State: Served, Header: func() Header { return new(PollingInfoRequest) }},
