@@ -2,8 +2,10 @@
 // back-offs, check-backs and expiries ask it, and nothing else does. In a server it is
 // the machine's clock; a test may move it with Advance.
 //
-// Invariants: Now never runs backwards; Advance stops at every due time on its way and
-// goes on only when the work that was due there is done.
+// Invariants: Now never runs backwards and never stands still: when the machine's clock is
+// set back, it goes on from where it was, at the pace of the time that passes; Advance
+// stops at every due time on its way and goes on only when the work that was due there is
+// done.
 //
 // Neighbours: domain packages hold a *Clock and one Alarm per loop. Sockets, flushes,
 // long-poll deadlines and presence use package time plainly.
@@ -21,7 +23,11 @@ type Clock struct {
 	mu struct {
 		sync.Mutex
 		offset time.Duration
-		last   int64 // highest value NowMilli has returned, so time never runs backwards
+		// The last reading at which the machine's clock was not behind, and when that was.
+		// While it is behind, time goes on from here: if it stood still, nothing would
+		// lapse until the machine's clock had caught up, which may take hours.
+		last   int64
+		lastAt time.Time
 		alarms map[*Alarm]struct{}
 		idle   *sync.Cond // signalled when an alarm's owner goes back to waiting
 	}
@@ -33,6 +39,8 @@ func New() *Clock {
 	c := &Clock{}
 	c.mu.alarms = make(map[*Alarm]struct{})
 	c.mu.idle = sync.NewCond(&c.mu.Mutex)
+	c.mu.lastAt = time.Now()
+	c.mu.last = c.mu.lastAt.UnixMilli()
 	return c
 }
 
@@ -47,12 +55,25 @@ func (c *Clock) NowMilli() int64 {
 func (c *Clock) Now() time.Time { return time.UnixMilli(c.NowMilli()) }
 
 func (c *Clock) nowLocked() int64 {
-	now := time.Now().Add(c.mu.offset).UnixMilli()
-	if now < c.mu.last {
-		return c.mu.last
+	at := time.Now()
+	now := at.Add(c.mu.offset).UnixMilli()
+	if going := c.mu.last + at.Sub(c.mu.lastAt).Milliseconds(); now < going {
+		return going
 	}
-	c.mu.last = now
+	c.mu.last, c.mu.lastAt = now, at
 	return now
+}
+
+// Step is what happens to c when somebody sets the machine's clock by d, forwards or
+// backwards. Unlike Advance it waits for nobody.
+func (c *Clock) Step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nowLocked()
+	c.mu.offset += d
+	for a := range c.mu.alarms {
+		a.poke()
+	}
 }
 
 // Alarm is one loop's next due time. The owner calls Set and Wait in turn; other
@@ -164,6 +185,7 @@ func (c *Clock) Advance(d time.Duration) {
 		}
 		if now := c.nowLocked(); next > now {
 			c.mu.offset += time.Duration(next-now) * time.Millisecond
+			c.mu.last += next - now
 		}
 		for a := range c.mu.alarms {
 			a.poke()

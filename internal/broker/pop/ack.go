@@ -228,7 +228,7 @@ func (p *Popper) judgeLocked(w *window, d Delivery, now int64) (*record, error) 
 	case d.PopTime+d.Invisible <= now:
 		return nil, ErrExpired
 	}
-	if e, ok := w.mu.moved[d.Offset]; ok && d.PopTime <= e.popTime {
+	if _, ok := w.mu.moved[d.Offset]; ok {
 		return nil, ErrExpired
 	}
 	return nil, nil

@@ -40,6 +40,7 @@ type testBroker struct {
 	offsets  *offset.Table
 	polls    *longpoll.Table
 	pop      *Popper
+	running  context.Context
 	stopping context.CancelFunc
 	loops    sync.WaitGroup
 
@@ -50,12 +51,13 @@ type testBroker struct {
 	left     map[string]bool
 	events   []string
 	tweak    func(*Options)
+	wrap     func(*vfs.MemFS) vfs.FS
 }
 
 func newTestBroker(t testing.TB, sync bool) *testBroker {
 	b := &testBroker{t: t, fs: vfs.NewCrashableMem(), sync: sync, clock: clock.New(), cfg: config.NewLive(config.DefaultBroker()),
 		present: map[string]bool{}, left: map[string]bool{}, subs: map[string][]*clients.Subscription{}}
-	b.store = newMemStore(b.clock.NowMilli)
+	b.store = newMemStore(func() int64 { return b.clock.NowMilli() })
 	return b
 }
 
@@ -76,7 +78,11 @@ func (b *testBroker) note(format string, args ...any) {
 func (b *testBroker) open(loops bool) {
 	b.t.Helper()
 	var err error
-	b.db, err = state.Open(state.Options{FS: b.fs, Dir: "state", Sync: b.sync, SyncInterval: time.Hour})
+	var disk vfs.FS = b.fs
+	if b.wrap != nil {
+		disk = b.wrap(b.fs)
+	}
+	b.db, err = state.Open(state.Options{FS: disk, Dir: "state", Sync: b.sync, SyncInterval: time.Hour})
 	b.fatal(err)
 	b.topics, err = topic.Open(topic.Options{State: b.db, Config: b.cfg})
 	b.fatal(err)
@@ -141,19 +147,23 @@ func (b *testBroker) open(loops bool) {
 	} else if dropped != (Dropped{}) {
 		b.note("dropped %d messages in %d windows", dropped.Messages, dropped.Windows)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	b.stopping = cancel
+	b.running, b.stopping = context.WithCancel(context.Background())
 	if !loops {
 		return
 	}
-	start := func(run func(context.Context) error) { b.loops.Go(func() { _ = run(ctx) }) }
 	for _, l := range b.db.Loops() {
-		start(l.Run)
+		b.loop(l.Run)
 	}
-	start(b.polls.Run)
+	b.loop(b.polls.Run)
 	for _, l := range b.pop.Loops() {
-		start(l.Run)
+		b.loop(l.Run)
 	}
+}
+
+// loop runs until the next close.
+func (b *testBroker) loop(run func(context.Context) error) {
+	ctx := b.running
+	b.loops.Go(func() { _ = run(ctx) })
 }
 
 // close stops everything in order.

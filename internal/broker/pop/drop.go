@@ -28,6 +28,7 @@ func (p *Popper) DropGroup(group string, b *state.Batch) {
 func (p *Popper) drop(b *state.Batch, windows func(windowKey) bool, subjects func(subjectKey) bool) {
 	var gone []*window
 	p.mu.Lock()
+	p.mu.floor = max(p.now(), p.lastPop.Load()) + 1
 	for k, w := range p.mu.windows {
 		if windows(k) {
 			gone = append(gone, w)

@@ -1,6 +1,7 @@
 package pop
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/bolidemq/bolide/internal/storage"
@@ -21,6 +22,7 @@ type memStore struct {
 	hold          bool // dispatch waits for dispatchHeld
 	held          []storage.Dispatched
 	recent        []storage.Dispatched // the last few that were dispatched
+	appends       []storage.Dispatched // all that was ever appended, in the log's order
 	reads         int
 }
 
@@ -63,6 +65,7 @@ func (s *memStore) Append(m *message.Message, done func(storage.Placed, error)) 
 		TagsCode: message.TagsCode(m.Tag()), StoreTimestamp: p.StoreTimestamp, Size: p.Size,
 		Source: m.Properties.Value(message.PropertySource),
 	}
+	s.appends = append(s.appends, d)
 	first, hold := s.dispatchFirst, s.hold
 	if hold {
 		s.held = append(s.held, d)
@@ -87,7 +90,7 @@ func (s *memStore) dispatch(d storage.Dispatched) {
 	q := s.queues[storage.QueueName{Topic: d.Topic, QueueID: d.QueueID}]
 	q.visible = max(q.visible, d.QueueOffset+1)
 	s.recent = append(s.recent, d)
-	if len(s.recent) > 20 {
+	if len(s.recent) > 1000 {
 		s.recent = s.recent[1:]
 	}
 	tell := s.onDispatch
@@ -204,9 +207,43 @@ func (s *memStore) expire(topic string, queue int32, to int64) {
 	s.queues[storage.QueueName{Topic: topic, QueueID: queue}].min = to
 }
 
+// undispatched counts the last records that were not dispatched, up to n.
+func (s *memStore) undispatched(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range min(n, len(s.held)) {
+		if s.appends[len(s.appends)-1-i] != s.held[len(s.held)-1-i] {
+			return i
+		}
+	}
+	return min(n, len(s.held))
+}
+
+// lose loses everything that was appended after the first n records, and returns it.
+func (s *memStore) lose(n int) []storage.Dispatched {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.appends[n:]
+	s.appends = s.appends[:n:n]
+	gone := func(d storage.Dispatched) bool { return slices.Contains(lost, d) }
+	s.held = slices.DeleteFunc(s.held, gone)
+	s.recent = slices.DeleteFunc(s.recent, gone)
+	for _, d := range lost {
+		delete(s.log, d.PhysicalOffset)
+		if q := s.queues[storage.QueueName{Topic: d.Topic, QueueID: d.QueueID}]; q != nil {
+			q.recs = q.recs[:min(int(d.QueueOffset), len(q.recs))]
+			q.visible = min(q.visible, d.QueueOffset)
+		}
+	}
+	return lost
+}
+
 func (s *memStore) drop(topic string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	gone := func(d storage.Dispatched) bool { return d.Topic == topic }
+	s.held = slices.DeleteFunc(s.held, gone)
+	s.recent = slices.DeleteFunc(s.recent, gone)
 	for k := range s.queues {
 		if k.Topic == topic {
 			delete(s.queues, k)

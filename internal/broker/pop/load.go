@@ -19,7 +19,9 @@ func (p *Popper) load() error {
 		last := int64(binary.BigEndian.Uint64(v))
 		p.lastPop.Store(last)
 		if last >= now {
-			now = last + 1000
+			p.ahead = last + 1000 - now
+			p.due.ahead = p.ahead
+			now += p.ahead
 		}
 	}
 	p.openedAt = now
@@ -59,8 +61,9 @@ func (p *Popper) loadWindow(key, value []byte) error {
 	return nil
 }
 
-// loadRecord puts a record back as it was, with one exception: a client whose presence
-// renews its deliveries gets one invisible time to come back. A record without a window
+// loadRecord puts a record back as it was, with two exceptions: a client whose presence
+// renews its deliveries gets one invisible time to come back; and where the clock was set
+// back, nobody waits longer than if it had happened now. A record without a window
 // is what was popped while its topic or group was being deleted: the deletion took the
 // window, and left gets the rest, so that the next window of that number has none of it.
 func (p *Popper) loadRecord(key, value []byte, left *state.Batch) error {
@@ -74,8 +77,11 @@ func (p *Popper) loadRecord(key, value []byte, left *state.Batch) error {
 		return nil
 	}
 	due := r.due
-	if r.flags&flagRenew != 0 && r.flags&flagClaimed == 0 {
-		due = max(due, p.openedAt+r.invisible)
+	switch {
+	case r.flags&flagRenew != 0 && r.flags&flagClaimed == 0:
+		due = min(max(due, p.openedAt+r.invisible), p.openedAt+renewedFor(r))
+	case r.more != nil && r.more.failures > 0:
+		due = min(due, p.openedAt+backoffAfter(r.more.failures-1))
 	}
 	r.w = w
 	r.holder = p.holders.use(holder)

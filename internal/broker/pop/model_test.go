@@ -1,63 +1,31 @@
 package pop
 
 import (
+	"cmp"
 	"fmt"
-	"math/rand/v2"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
-	"testing"
-	"testing/synctest"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
-// TestModel compares random histories with a small model of POP: one group, one topic of
-// two queues, commits that happen at once, so that even a power cut loses nothing that was
-// delivered. Between a copy's append and its dispatch there may be a crash, and dispatch
-// may be replayed.
-func TestModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		// A bubble, so that time stands still between the steps. rapid ends a history with
-		// a panic, which has to leave the bubble first.
-		var ended any
-		synctest.Test(t, func(t *testing.T) {
-			defer func() { ended = recover() }()
-			m := newModel(t, rt)
-			defer func() { m.b.close() }()
-			m.history()
-		})
-		if ended != nil {
-			panic(ended)
-		}
-	})
-}
+// This file is a POP broker in few words: what a message may be to a group, and what a call
+// may be answered. history_test.go makes random calls and compares.
 
-func (m *model) history() {
-	m.rt.Repeat(map[string]func(*rapid.T){
-		"send":     m.send,
-		"pop":      m.pop,
-		"ack":      m.ack,
-		"ackBatch": m.ackBatch,
-		"change":   m.change,
-		"advance":  m.advance,
-		"dispatch": m.dispatch,
-		"fail":     m.fail,
-		"crash":    m.crash,
-		"":         m.check,
-	})
-	m.drain()
-}
-
-// place is where a message is: it has one at a time, and a new one when it is copied.
+// place is where a group finds a message: in its own topic, and in a retry topic after each
+// lapse.
 type place struct {
-	topic  string
-	queue  int32
-	offset int64
+	group, topic string
+	queue        int32
+	offset       int64
 }
 
 type placeState int
@@ -65,160 +33,262 @@ type placeState int
 const (
 	visible placeState = iota
 	inFlight
-	claimed // its copy is awaited
-	done
-	gone // moved to a copy
+	claimed // lapsed; its copy is awaited
+	done    // acknowledged with OK
+	moved   // its copy was dispatched
+	passed  // nobody wanted it, or an administrator went past it
 )
 
-type modelPlace struct {
-	id      string
-	state   placeState
-	popTime int64
-	due     int64
-	suspend bool
+// finished states are never left, but for an administrator's reset.
+func (s placeState) finished() bool { return s >= done }
+
+// condition is what changes of a place.
+type condition struct {
+	state     placeState
+	popTime   int64 // of the last delivery or change
+	due       int64
+	invisible int64
+	suspend   bool
+	renew     bool
+	forwarded bool // its dead letter is in the log
+	holder    string
+	attempt   string
+	attempts  int32 // of an ordered topic: deliveries that count before this one
 }
 
-type modelHandle struct {
+type modelPlace struct {
+	condition
+	id, tag, key string
+	count        int32       // the record's reconsumeTimes
+	past         []condition // what a crash now may bring back
+}
+
+// kind is how a group consumes a topic.
+type kind int
+
+const (
+	plain kind = iota
+	ordered
+	mixed // both in turn: then no order is promised, and attempts are not counted
+)
+
+type modelGroup struct {
+	name  string
+	limit int32 // retryMaxTimes
+	kinds map[string]kind
+	subs  map[string][]*filter.Expression // of live members, by topic
+	life  int                             // deletions before
+}
+
+type modelTopic struct {
+	name   string
+	fifo   bool
+	exists bool
+	life   int
+}
+
+// given is a receipt that a consumer got.
+type given struct {
 	at     place
 	handle receipt.Handle
-	era    int // restarts before it
+	era    int  // restarts before it
+	life   int  // of its group and topic
+	void   bool // an administrator took it back
 }
 
-// model is what POP should do, in as few words as possible.
-type model struct {
-	rt      *rapid.T
-	b       *testBroker
-	places  map[place]*modelPlace
-	handles []modelHandle
-	final   map[string]bool // answered with OK
-	sent    int
-	era     int
-	failing bool
+// reals are the real topics of a group's consumption of a topic, by retry flag.
+func reals(group, topic string) []string {
+	return []string{topic, names.PopRetryV1(topic, group), names.PopRetryV2(topic, group)}
 }
 
-func newModel(t *testing.T, rt *rapid.T) *model {
-	m := &model{rt: rt, b: newTestBroker(t, true), places: map[place]*modelPlace{}, final: map[string]bool{}}
-	m.b.tweak = func(o *Options) { o.LongPoll = nil }
-	m.b.open(false)
-	m.stopAlarm()
-	m.b.topic("t", "", 2)
-	g, err := m.b.groups.GetOrCreate("g")
-	m.b.fatal(err)
-	g = g.Clone()
-	g.RetryMaxTimes = 1 << 20
-	m.b.fatal(m.b.groups.Put(g))
-	m.b.store.hold = true
-	return m
+// origin is the topic that a place's message was sent to.
+func (m *model) origin(p place) string {
+	if o, ok := names.OriginTopic(p.topic, p.group); ok {
+		return o
+	}
+	return p.topic
 }
 
-// stopAlarm takes the revive loop's alarm out of the clock: the model revives itself.
-func (m *model) stopAlarm() { m.b.pop.alarm.Stop() }
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.topic, b.topic), cmp.Compare(a.queue, b.queue), cmp.Compare(a.offset, b.offset))
+}
 
-func (m *model) now() int64 { return m.b.pop.now() }
+// all walks through the places in order, so that a history fails in the same way again.
+func (m *model) all() iter.Seq2[place, *modelPlace] {
+	return func(yield func(place, *modelPlace) bool) {
+		for _, at := range slices.SortedFunc(maps.Keys(m.places), comparePlaces) {
+			if p := m.places[at]; p != nil && !yield(at, p) {
+				return
+			}
+		}
+	}
+}
 
-// learn takes up the places of records that were appended since.
+func (m *model) life(p place) int { return m.groups[p.group].life + m.topics[m.origin(p)].life }
+
+// set changes a place, remembering what it was for the case of a crash.
+func (m *model) set(p *modelPlace, change func(*condition)) {
+	if len(p.past) == 0 {
+		m.touched = append(m.touched, p)
+	}
+	p.past = append(p.past, p.condition)
+	change(&p.condition)
+}
+
+// barrier says that everything so far outlives a crash.
+func (m *model) barrier() {
+	for _, p := range m.touched {
+		p.past = nil
+	}
+	m.touched = nil
+}
+
+// learn takes up what was appended since. A copy must name a delivery that is claimed, or
+// was forwarded, once.
 func (m *model) learn() {
 	s := m.b.store
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, q := range s.queues {
-		for off, rec := range q.recs {
-			at := place{name.Topic, name.QueueID, int64(off)}
-			if m.places[at] != nil {
-				continue
+	news := slices.Clone(s.appends[m.learned:])
+	m.learned = len(s.appends)
+	s.mu.Unlock()
+	for _, d := range news {
+		var msg message.Message
+		rec, err := s.ReadAt(d.PhysicalOffset)
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		if _, err := message.DecodeStored(rec, &msg); err != nil {
+			m.rt.Fatal(err)
+		}
+		m.copied(d, &msg)
+		for _, g := range m.order {
+			if at := (place{g, d.Topic, d.QueueID, d.QueueOffset}); m.concerns(at, &msg) {
+				m.places[at] = &modelPlace{id: string(msg.Body), tag: msg.Tag(), key: msg.Properties.Value(message.PropertyShardingKey), count: msg.ReconsumeTimes}
 			}
-			var msg message.Message
-			if _, err := message.DecodeStored(rec, &msg); err != nil {
-				m.rt.Fatal(err)
-			}
-			m.places[at] = &modelPlace{id: string(msg.Body)}
 		}
 	}
 }
 
-func (m *model) send(rt *rapid.T) {
-	n := rapid.IntRange(1, 5).Draw(rt, "n")
-	for range n {
-		m.sent++
-		m.b.send("t", rapid.Int32Range(0, 1).Draw(rt, "queue"), fmt.Sprint("m", m.sent), "", "")
+// concerns reports whether a record is for the group of at.
+func (m *model) concerns(at place, msg *message.Message) bool {
+	if m.topics[at.topic] != nil {
+		return true
 	}
-	m.learn()
+	return names.IsRetry(at.topic) && msg.Properties.Value(message.PropertyOriginGroup) == at.group
 }
 
-// dispatch makes what was appended visible; the sources of copies end with it.
-func (m *model) dispatch(*rapid.T) {
-	m.ended(m.b.store.held)
-	m.b.store.dispatchHeld()
-	m.learn()
+// copied checks a copy against the delivery that it comes from (P6).
+func (m *model) copied(d storage.Dispatched, msg *message.Message) {
+	if d.Source == "" {
+		return
+	}
+	k, off, popTime, _ := parseSource(d.Source)
+	if m.copies[d.Source]++; m.copies[d.Source] > 1 {
+		m.rt.Fatalf("%s was copied twice", d.Source)
+	}
+	at := place{k.group, k.topic, k.queue, off}
+	p := m.places[at]
+	switch {
+	case p == nil, p.popTime != popTime, p.state != claimed && !p.forwarded:
+		m.rt.Fatalf("%s was copied to %s and is %+v", d.Source, d.Topic, p)
+	case p.id != string(msg.Body):
+		m.rt.Fatalf("%s is %s and its copy %s", d.Source, p.id, msg.Body)
+	}
+	m.checkAttempts(at, p, d, msg)
 }
 
+// checkAttempts: a group with retryMaxTimes N sees N+1 deliveries that count.
+func (m *model) checkAttempts(at place, p *modelPlace, d storage.Dispatched, msg *message.Message) {
+	g := m.groups[at.group]
+	kind := g.kinds[m.origin(at)]
+	dead := d.Topic == names.DeadLetter(at.group)
+	if kind == mixed || p.forwarded {
+		return
+	}
+	spent := p.count + 1
+	if kind == ordered {
+		spent = p.attempts + 1
+	}
+	if p.suspend {
+		spent--
+	}
+	if want := spent > g.limit; want != dead {
+		m.rt.Fatalf("%v lapsed after %d deliveries that count, of %d, and went to %s", at, spent, g.limit+1, d.Topic)
+	}
+	if !dead && msg.ReconsumeTimes != spent {
+		m.rt.Fatalf("%v has had %d deliveries, its copy says %d", at, spent, msg.ReconsumeTimes)
+	}
+}
+
+// ended is told what is dispatched: the sources of copies end with it.
 func (m *model) ended(ds []storage.Dispatched) {
 	for _, d := range ds {
 		if k, off, popTime, ok := parseSource(d.Source); ok {
-			p := m.places[place{k.topic, k.queue, off}]
-			if p.state == claimed && p.popTime == popTime {
-				p.state = gone
+			p := m.places[place{k.group, k.topic, k.queue, off}]
+			if p != nil && (p.state == claimed || p.state == inFlight) && p.popTime == popTime {
+				m.set(p, func(c *condition) { c.state, c.forwarded = moved, false })
 			}
 		}
 	}
 }
 
-func (m *model) pop(rt *rapid.T) {
-	r := Request{
-		Group: "g", Topic: "t", QueueID: rapid.Int32Range(-1, 1).Draw(rt, "queue"), Max: rapid.IntRange(1, 8).Draw(rt, "max"),
-		Invisible: int64(rapid.SampledFrom([]int{10, 50, 1000}).Draw(rt, "invisible")),
-	}
-	m.b.pop.Pop(r, func(res Result, err error) { m.took(res, err) })
+// renewable: its holder is there, and has not had it for too long.
+func (m *model) renewable(p *modelPlace, now int64) bool {
+	return p.renew && m.b.present[p.holder] && now-p.popTime < m.b.pop.o.MaxRenew.Milliseconds()
 }
 
-func (m *model) took(res Result, err error) {
-	if err != nil {
-		m.rt.Fatal(err)
-	}
-	topics := []string{"t", "%RETRY%g_t"}
-	for i := range res.Batches {
-		b := &res.Batches[i]
-		for j := range b.Records {
-			h := res.Handle(b, &b.Records[j], "b")
-			at := place{topics[b.RetryFlag], b.QueueID, h.Offset}
-			p := m.places[at]
+// lapse is what becomes of everything that is due. It reports whether copies are made.
+func (m *model) lapse() (copies bool) {
+	now := m.now()
+	for at, p := range m.all() {
+		if p.state != inFlight || p.due > now || p.forwarded && !m.renewable(p, now) {
+			continue
+		}
+		g := m.groups[at.group]
+		inOrder := p.attempt != noOrder
+		m.set(p, func(c *condition) {
 			switch {
-			case p == nil:
-				m.rt.Fatalf("%v was delivered and never sent", at)
-			case m.final[p.id]:
-				m.rt.Fatalf("%s came back at %v after its OK", p.id, at)
-			case p.state != visible:
-				m.rt.Fatalf("%s at %v was delivered in state %d", p.id, at, p.state)
-			case h.PopTime <= p.popTime:
-				m.rt.Fatalf("%v was delivered at %d and then at %d", at, p.popTime, h.PopTime)
+			case m.renewable(p, now):
+				c.due = now + max(c.invisible, 1000)
+			case inOrder && (c.suspend || c.attempts+1 <= g.limit):
+				c.state = visible
+				if !c.suspend {
+					c.attempts++
+				}
+			case c.suspend && !inOrder:
+				c.state = visible // or claimed, where too much is set aside already
+			default:
+				c.state, copies = claimed, true
 			}
-			p.state, p.popTime, p.due = inFlight, h.PopTime, h.PopTime+h.InvisibleTime
-			m.handles = append(m.handles, modelHandle{at, h, m.era})
-		}
+		})
 	}
-	res.Release()
+	return copies
 }
 
-// pick chooses one of all receipts ever given, recent ones more often.
-func (m *model) pick(rt *rapid.T) (modelHandle, bool) {
-	n := len(m.handles)
-	if n == 0 {
-		return modelHandle{}, false
-	}
-	back := rapid.IntRange(0, min(n-1, 12)).Draw(rt, "handle")
-	return m.handles[n-1-back], true
-}
+// noOrder marks a delivery to a request without an order.
+const noOrder = "-"
 
 // verdicts is what an ack of h may be answered.
-func (m *model) verdicts(h modelHandle) []error {
+func (m *model) verdicts(h given) []error {
 	p, now := m.places[h.at], m.now()
 	t := h.handle.PopTime
+	if p != nil && p.state == passed && h.era != m.era {
+		return []error{nil, ErrIllegal, ErrExpired, ErrStale} // it is finished either way
+	}
+	if h.void || h.life != m.life(h.at) || p == nil {
+		return []error{ErrIllegal, ErrExpired, ErrStale}
+	}
+	if t > p.popTime && p.state != visible {
+		return []error{ErrIllegal, ErrExpired} // of a delivery that a crash has undone
+	}
 	switch p.state {
 	case inFlight:
 		switch {
 		case t < p.popTime:
 			return []error{ErrStale}
-		case p.due <= now:
+		case p.due <= now && p.forwarded:
+			return []error{nil, ErrExpired}
+		case p.due <= now && !m.renewable(p, now):
 			return []error{ErrExpired}
 		}
 		return []error{nil}
@@ -232,193 +302,189 @@ func (m *model) verdicts(h modelHandle) []error {
 			return []error{ErrStale}
 		}
 		return []error{ErrExpired}
+	case visible:
+		return []error{ErrExpired, ErrIllegal}
 	}
 	return []error{ErrExpired, ErrStale}
 }
 
-func (m *model) acked(h modelHandle, err error, allowed []error) {
-	if !slices.Contains(allowed, err) {
-		m.rt.Fatalf("ack of %v popped at %d: %v, want one of %v (state %+v, now %d)", h.at, h.handle.PopTime, err, allowed, m.places[h.at], m.now())
-	}
-	if p := m.places[h.at]; err == nil {
-		p.state = done
-		m.final[p.id] = true
-	}
+// wanted reports whether a live member of the group takes tag.
+func (g *modelGroup) wanted(topic, tag string) bool {
+	return slices.ContainsFunc(g.subs[topic], func(e *filter.Expression) bool { return e.Match(tag) })
 }
 
-func (m *model) ack(rt *rapid.T) {
-	h, ok := m.pick(rt)
-	if !ok {
-		return
+// refusable are the places that a request may pass: it does not want them, nor does anybody
+// else.
+func (m *model) refusable(r *Request) (all []place) {
+	for at, p := range m.all() {
+		if p.state == visible && at.group == r.Group && m.origin(at) == r.Topic && !r.Filter.Match(p.tag) && !m.groups[r.Group].wanted(r.Topic, p.tag) {
+			all = append(all, at)
+		}
 	}
-	allowed := m.verdicts(h)
-	m.b.pop.Ack("g", "t", h.handle, func(err error) { m.acked(h, err, allowed) })
+	return all
 }
 
-func (m *model) ackBatch(rt *rapid.T) {
-	var hs []modelHandle
-	var handles []receipt.Handle
-	seen := map[place]bool{}
-	for range rapid.IntRange(1, 5).Draw(rt, "n") {
-		if h, ok := m.pick(rt); ok && !seen[h.at] {
-			seen[h.at] = true
-			hs, handles = append(hs, h), append(handles, h.handle)
-		}
+// checkOrder: what is delivered in order comes after everything of its message group that is
+// not finished.
+func (m *model) checkOrder(r *Request, got []place) {
+	in := map[place]bool{}
+	for _, at := range got {
+		in[at] = true
 	}
-	var allowed [][]error
-	for _, h := range hs {
-		allowed = append(allowed, m.verdicts(h))
-	}
-	m.b.pop.AckBatch("g", "t", handles, func(errs []error) {
-		for i, err := range errs {
-			m.acked(hs[i], err, allowed[i])
+	for i, at := range got {
+		p := m.places[at]
+		for _, other := range got[:i] {
+			same := m.places[other].key == p.key && other.queue == at.queue
+			if r.OnePerGroup == same {
+				m.rt.Fatalf("%v (%q) and %v (%q) are in one answer", other, m.places[other].key, at, p.key)
+			}
 		}
-	})
-}
-
-func (m *model) change(rt *rapid.T) {
-	h, ok := m.pick(rt)
-	if !ok {
-		return
-	}
-	allowed := m.verdicts(h)
-	p := m.places[h.at]
-	if p.state == done {
-		allowed = []error{ErrExpired}
-	}
-	invisible := int64(rapid.SampledFrom([]int{0, 5, 40, 500}).Draw(rt, "to"))
-	suspend := rapid.Bool().Draw(rt, "suspend")
-	m.b.pop.ChangeInvisible("g", "t", h.handle, invisible, suspend, func(n receipt.Handle, err error) {
-		if !slices.Contains(allowed, err) {
-			m.rt.Fatalf("change of %v popped at %d: %v, want one of %v (state %+v, now %d)", h.at, h.handle.PopTime, err, allowed, p, m.now())
-		}
-		if err != nil {
-			return
-		}
-		if n.PopTime <= p.popTime {
-			m.rt.Fatalf("change of %v gave the name %d after %d", h.at, n.PopTime, p.popTime)
-		}
-		p.popTime, p.due, p.suspend = n.PopTime, n.PopTime+n.InvisibleTime, suspend
-		m.handles = append(m.handles, modelHandle{h.at, n, m.era})
-	})
-}
-
-func (m *model) advance(rt *rapid.T) {
-	m.b.clock.Advance(time.Duration(rapid.SampledFrom([]int{1, 7, 60, 1200, 30_000}).Draw(rt, "ms")) * time.Millisecond)
-	if rapid.Bool().Draw(rt, "revive") {
-		m.revive()
-	}
-}
-
-// revive runs what the loop would run now.
-func (m *model) revive() {
-	now := m.now()
-	for _, p := range m.places {
-		if p.state == inFlight && p.due <= now {
-			p.state = claimed
-			if p.suspend {
-				p.state, p.suspend = visible, false
+		for off := range at.offset {
+			before := place{at.group, at.topic, at.queue, off}
+			if e := m.places[before]; e != nil && e.key == p.key && !e.state.finished() && !in[before] {
+				m.rt.Fatalf("%v of message group %q was delivered while %d of it is in state %d", at, p.key, off, e.state)
 			}
 		}
 	}
-	for m.b.pop.reviveDue() {
-	}
-	m.learn()
 }
 
-func (m *model) fail(rt *rapid.T) {
-	m.failing = !m.failing
-	m.b.store.mu.Lock()
-	defer m.b.store.mu.Unlock()
-	delete(m.b.store.failTopics, "%RETRY%g_t")
-	if m.failing {
-		m.b.store.failTopics["%RETRY%g_t"] = storage.ErrDiskFull
+// checkFound: a request that wants everything gets what is there.
+func (m *model) checkFound(r *Request, res *Result, got int) {
+	if !r.Filter.MatchesAll() || got >= r.Max || r.QueueID >= 0 && got > 0 {
+		return
+	}
+	inOrder := m.inOrder(r)
+	if inOrder && (got > 0 || m.aside < 100 || m.groups[r.Group].kinds[r.Topic] == mixed) {
+		return
+	}
+	for at, p := range m.all() {
+		if at.group != r.Group || m.origin(at) != r.Topic || p.state != visible || p.popTime >= res.PopTime {
+			continue
+		}
+		if at.topic == r.Topic && r.QueueID >= 0 && at.queue != r.QueueID || at.offset >= m.b.store.MaxOffset(at.topic, at.queue) {
+			continue
+		}
+		if inOrder && (at.topic != r.Topic || m.held(at, p.key)) {
+			continue
+		}
+		m.rt.Fatalf("%v is there and was not delivered to %+v at %d, which got %d", at, r, res.PopTime, got)
 	}
 }
 
-// crash kills the process. The store dispatches again what it is not sure of.
-func (m *model) crash(rt *rapid.T) {
-	unsynced := rapid.IntRange(0, 100).Draw(rt, "unsynced")
-	seed := rapid.Uint64().Draw(rt, "seed")
-	held := m.b.store.held
-	replay := append(slices.Clone(m.b.store.recent), held...)
-	m.b.crash(unsynced, rand.New(rand.NewPCG(seed, 1)), false)
-	m.stopAlarm()
-	m.ended(held)
-	m.b.store.mu.Lock()
-	m.b.store.held = nil
-	m.b.store.mu.Unlock()
-	for _, d := range replay {
-		m.b.store.dispatch(d)
+// held reports whether something earlier of at's message group is not finished.
+func (m *model) held(at place, key string) bool {
+	for off := range at.offset {
+		e := m.places[place{at.group, at.topic, at.queue, off}]
+		if e != nil && e.key == key && !e.state.finished() {
+			return true
+		}
 	}
-	m.era++
-	// A restart in the very millisecond of the last delivery begins a second later.
-	if behind := m.now() - m.b.clock.NowMilli(); behind > 0 {
-		m.b.clock.Advance(time.Duration(behind) * time.Millisecond)
-	}
+	return false
 }
+
+func (m *model) inOrder(r *Request) bool { return r.Order || m.topics[r.Topic].fifo }
 
 // check compares the windows with the model (P1, P3, P5).
-func (m *model) check(*rapid.T) {
-	flying, next := map[place]int64{}, map[place]int64{}
-	aside := map[place]bool{}
+func (m *model) check() {
+	got := m.picture()
+	lowest := map[place]int64{}
+	for at, p := range m.all() {
+		if !m.topicOf(at).exists {
+			continue
+		}
+		seen := got.of(at)
+		want := [...]string{visible: "visible", inFlight: "flies", claimed: "flies", done: "finished", moved: "finished", passed: "finished"}[p.state]
+		if seen.what != want {
+			m.rt.Fatalf("%s at %v is %s, want %+v", p.id, at, seen.what, p.condition)
+		}
+		if want == "flies" && seen.f.PopTime != p.popTime {
+			m.rt.Fatalf("%v flies under %d, want %+v", at, seen.f.PopTime, p.condition)
+		}
+		if p.state == inFlight && !p.forwarded && seen.f.Due != p.due {
+			m.rt.Fatalf("%v is due at %d, want %+v", at, seen.f.Due, p.condition)
+		}
+		if queue := (place{at.group, at.topic, at.queue, 0}); !p.state.finished() {
+			if low, ok := lowest[queue]; !ok || at.offset < low {
+				lowest[queue] = at.offset
+			}
+		}
+	}
+	for _, queue := range slices.SortedFunc(maps.Keys(lowest), comparePlaces) {
+		low := lowest[queue]
+		if v, ok := got.views[queue]; ok && v.Lowest > low {
+			m.rt.Fatalf("%v: the lowest that is not done is %d, said to be %d", queue, low, v.Lowest)
+		}
+		if off, ok := m.b.offsets.Query(queue.group, queue.topic, queue.queue); ok && off > low {
+			m.rt.Fatalf("%v: the lowest that is not done is %d, the consumer offset %d", queue, low, off)
+		}
+	}
+}
+
+func (m *model) topicOf(at place) *modelTopic { return m.topics[m.origin(at)] }
+
+// picture is the broker's own view, by place.
+type picture struct {
+	views map[place]View
+	fly   map[place]InFlight
+	aside map[place]bool
+}
+
+type sight struct {
+	what string
+	f    InFlight
+}
+
+func (m *model) picture() picture {
+	out := picture{views: map[place]View{}, fly: map[place]InFlight{}, aside: map[place]bool{}}
 	for _, v := range m.b.pop.Dump(nil) {
-		q := place{v.Topic, v.QueueID, 0}
-		next[q] = v.Next
+		at := func(off int64) place { return place{v.Group, v.Topic, v.QueueID, off} }
+		out.views[at(0)] = v
 		for _, f := range v.InFlight {
 			for _, off := range f.Offsets {
-				at := place{v.Topic, v.QueueID, off}
-				if _, twice := flying[at]; twice {
-					m.rt.Fatalf("%v is in flight twice", at)
+				if _, twice := out.fly[at(off)]; twice {
+					m.rt.Fatalf("%v is in flight twice", at(off))
 				}
-				flying[at] = f.PopTime
+				out.fly[at(off)] = f
 			}
 		}
 		for _, off := range v.Aside {
-			aside[place{v.Topic, v.QueueID, off}] = true
+			out.aside[at(off)] = true
 		}
 	}
-	for at, p := range m.places {
-		popTime, flies := flying[at]
-		below := at.offset < next[place{at.topic, at.queue, 0}]
-		got := fmt.Sprintf("flies=%v aside=%v below=%v", flies, aside[at], below)
-		var want []string
-		switch p.state {
-		case visible:
-			want = []string{"flies=false aside=false below=false", "flies=false aside=true below=true"}
-		case inFlight, claimed:
-			want = []string{"flies=true aside=false below=true"}
-			if flies && popTime != p.popTime {
-				m.rt.Fatalf("%v flies under %d, want %d", at, popTime, p.popTime)
-			}
-		default:
-			want = []string{"flies=false aside=false below=true"}
-		}
-		if !slices.Contains(want, got) {
-			m.rt.Fatalf("%s at %v in state %d: %s, want %s", p.id, at, p.state, got, strings.Join(want, " or "))
-		}
-	}
+	return out
 }
 
-// drain consumes everything: nothing may be lost.
-func (m *model) drain() {
-	if m.failing {
-		m.fail(m.rt)
+// of says what at is: exactly one thing (P5).
+func (v *picture) of(at place) sight {
+	f, flies := v.fly[at]
+	aside := v.aside[at]
+	next := v.views[place{at.group, at.topic, at.queue, 0}].Next
+	below := at.offset < next
+	var all []string
+	if flies {
+		all = append(all, "flies")
 	}
-	for range 200 {
-		m.b.clock.Advance(3 * time.Hour)
-		m.revive()
-		m.dispatch(m.rt)
-		m.b.pop.Pop(Request{Group: "g", Topic: "t", QueueID: -1, Max: 32, Invisible: 1000}, func(res Result, err error) {
-			first := len(m.handles)
-			m.took(res, err)
-			for _, h := range m.handles[first:] {
-				m.b.pop.Ack("g", "t", h.handle, func(err error) { m.acked(h, err, []error{nil}) })
-			}
-		})
-		if len(m.final) == m.sent {
-			return
-		}
+	if aside || !below && !flies {
+		all = append(all, "visible")
 	}
-	m.rt.Fatalf("%d of %d messages were never delivered", m.sent-len(m.final), m.sent)
+	if aside && !below || flies && !below {
+		all = append(all, "above next")
+	}
+	if len(all) == 0 {
+		all = append(all, "finished")
+	}
+	return sight{strings.Join(all, " and "), f}
 }
+
+var tagged = rapid.SampledFrom([]string{"A", "B", "C"})
+
+var filters = rapid.SampledFrom(func() (all []*filter.Expression) {
+	for _, text := range []string{"*", "*", "*", "A", "B", "A || C"} {
+		e, err := filter.Compile("TAG", text)
+		if err != nil {
+			panic(fmt.Sprint(text, err))
+		}
+		all = append(all, e)
+	}
+	return all
+}())

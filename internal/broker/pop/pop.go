@@ -137,6 +137,7 @@ type Events struct {
 type Popper struct {
 	o        Options
 	openedAt int64 // receipts from before are of an earlier process
+	ahead    int64 // how far now is ahead of the clock, which was set back before the start
 	lastPop  atomic.Int64
 
 	mu struct {
@@ -145,6 +146,7 @@ type Popper struct {
 		byID     map[uint32]*window
 		subjects map[subjectKey]*subject
 		nextID   uint32
+		floor    int64 // of new windows: later than all names that deleted ones have given
 	}
 	due     dueHeap
 	alarm   *clock.Alarm
@@ -206,8 +208,10 @@ func (p *Popper) Close() {
 	p.alarm.Stop()
 }
 
-// now is the protocol's time. It never runs behind what an earlier process has given out.
-func (p *Popper) now() int64 { return max(p.o.Clock.NowMilli(), p.openedAt) }
+// now is the time of deliveries. It never runs behind what an earlier process has given
+// out, and it never stands still: where the clock was set back meanwhile, it runs ahead of
+// it for as long as this process lives.
+func (p *Popper) now() int64 { return p.o.Clock.NowMilli() + p.ahead }
 
 func (o *Options) setDefaults() {
 	if o.SetAside == 0 {

@@ -22,6 +22,14 @@ var backoff = [...]time.Duration{
 	20 * time.Minute, 30 * time.Minute, 1 * time.Hour, 2 * time.Hour,
 }
 
+// backoffAfter is how many milliseconds the next try waits after failures of them.
+func backoffAfter(failures int) int64 {
+	return backoff[min(failures, len(backoff)-1)].Milliseconds()
+}
+
+// renewedFor is how many milliseconds a renewal lasts.
+func renewedFor(r *record) int64 { return max(r.invisible, 1000) }
+
 // reviveRound is how many records one round takes: enough to share commits, few enough that
 // the log's buffers are not filled by lapses alone.
 const reviveRound = 512
@@ -44,7 +52,7 @@ func (p *Popper) Run(ctx context.Context) error {
 		}
 		// Not Set: somebody may have brought the time forward meanwhile.
 		if next := p.due.next(); next != 0 {
-			p.alarm.Earlier(next)
+			p.due.ring(next)
 		}
 	}
 }
@@ -98,7 +106,7 @@ func (p *Popper) lapse(r *record, now int64) *lapsing {
 		w.mu.Unlock() // acked, or changed, between the heap and here
 		return nil
 	case p.renewableLocked(r, now):
-		p.due.set(r, now+max(r.invisible, 1000))
+		p.due.set(r, now+renewedFor(r))
 		w.touchLocked(r)
 		n := bits.OnesCount64(r.live)
 		w.mu.Unlock()
@@ -281,9 +289,8 @@ func (p *Popper) tryLater(w *window, r *record, lost uint64, cause error) {
 		return
 	}
 	m := r.extra()
-	wait := backoff[min(m.failures, len(backoff)-1)]
+	p.due.set(r, p.now()+backoffAfter(m.failures))
 	m.failures++
-	p.due.set(r, p.now()+wait.Milliseconds())
 	w.touchLocked(r)
 	w.mu.Unlock()
 	p.changed(w, nil)

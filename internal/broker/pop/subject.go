@@ -157,7 +157,7 @@ func (p *Popper) windowOf(s *subject, flag byte, queue int32) *window {
 	w := p.mu.windows[k]
 	if w == nil {
 		w = newWindow(k, p.mu.nextID)
-		w.mu.floor = p.now()
+		w.mu.floor = max(p.now(), p.mu.floor)
 		p.mu.nextID++
 		p.mu.windows[k] = w
 		p.mu.byID[w.id] = w

@@ -51,6 +51,7 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 	})
 	s.counter++
 	p.initialize(q, a.reach)
+	a.res.PopTime = p.now() // not earlier than the windows that were made now
 	if q.ordered && q.AttemptID != "" && p.repeat(q, &a) {
 		return a, nil
 	}
@@ -147,6 +148,10 @@ func (t *taking) take() int {
 	}
 	if t.q.ordered {
 		t.order = newOrdering(w, t.q.OnePerGroup)
+	}
+	if t.minPop = w.mu.floor; t.minPop > t.a.res.PopTime && len(t.a.res.Batches) > 0 {
+		w.mu.Unlock()
+		return 0 // its batch needs a later popTime than the answer has
 	}
 	room := t.p.o.SetAside - len(w.mu.aside)
 	selected := t.selectAsideLocked()
@@ -435,6 +440,7 @@ func (t *taking) deliver(wasFull bool) int {
 		w.setAsideLocked(e)
 	}
 	if len(t.records) > 0 {
+		p.raiseLastPop(popTime) // before the commit of the records, which holds it, too
 		t.recordLocked(popTime)
 	}
 	w.mu.Unlock()
@@ -450,7 +456,6 @@ func (t *taking) deliver(wasFull bool) int {
 	if len(t.records) == 0 {
 		return 0
 	}
-	p.raiseLastPop(popTime)
 	t.a.res.Batches = append(t.a.res.Batches, Batch{
 		RetryFlag: w.flag, QueueID: w.key.queue, StartOffset: t.records[0].QueueOffset,
 		Records: t.records, Attempts: t.counts,

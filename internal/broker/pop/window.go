@@ -49,7 +49,9 @@ type window struct {
 		nextDirty  bool
 		told       int64 // lowest offset that the offset table was told
 		swept      int64 // when aside was last searched for what nobody wants
-		floor      int64 // of what was popped before and is gone, nobody knows how it ended
+		// Of what was popped before floor and is gone, nobody knows how it ended. No
+		// delivery is named by an earlier time.
+		floor int64
 	}
 }
 

@@ -1,0 +1,977 @@
+package pop
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
+
+// TestModel compares random histories with the model of model_test.go: two groups whose v1
+// retry topics have one name, each with several members; two plain topics and one that is
+// ordered; pops with and without order and filter, acks one by one and in both batch forms,
+// changes, hand-backs, dead letters on request, lapses, renewal; failing retry topics;
+// topics and groups deleted and made anew; offsets reset; clocks that are set; clean
+// restarts, and crashes before any write to the disk, during a recovery too.
+//
+// The committer runs in some histories, so that deliveries are lost in a crash; in the
+// others every change is committed at once. Long runs:
+//
+//	go test ./internal/broker/pop -run TestModel -rapid.checks=20000 -rapid.steps=60
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		// A bubble, so that time stands still between the steps. rapid ends a history with
+		// a panic, which has to leave the bubble first.
+		var ended any
+		synctest.Test(t, func(t *testing.T) {
+			defer func() { ended = recover() }()
+			m := newModel(t, rt)
+			defer func() { m.b.close() }()
+			m.history()
+		})
+		if ended != nil {
+			panic(ended)
+		}
+	})
+}
+
+type model struct {
+	rt        *rapid.T
+	b         *testBroker
+	committer bool // it runs: deliveries are committed later
+	aside     int  // Options.SetAside
+	topics    map[string]*modelTopic
+	groups    map[string]*modelGroup
+	order     []string // of groups
+	places    map[place]*modelPlace
+	touched   []*modelPlace
+	handles   []given
+	final     map[[2]string]place // group and message: where it was acknowledged with OK
+	copies    map[string]int
+	learned   int
+	sent      int
+	era       int
+	attempts  int
+	waited    bool     // this step waited for a commit
+	doomed    []string // topics or a group whose deletion may have been cut off
+	fell      []string // the same for a group
+	trap      trap
+	answers   []func()
+}
+
+// The names make both groups' v1 retry topics one: %RETRY%g_x_t.
+var (
+	modelTopics = []string{"t", "x_t", "f"}
+	modelGroups = []string{"g", "g_x"}
+)
+
+func newModel(t *testing.T, rt *rapid.T) *model {
+	m := &model{
+		rt: rt, b: newTestBroker(t, rapid.Bool().Draw(rt, "sync")), order: modelGroups,
+		topics: map[string]*modelTopic{}, groups: map[string]*modelGroup{}, places: map[place]*modelPlace{},
+		final: map[[2]string]place{}, copies: map[string]int{},
+	}
+	m.committer = rapid.Bool().Draw(rt, "committer")
+	m.aside = rapid.SampledFrom([]int{3, 10_000}).Draw(rt, "aside")
+	m.b.tweak = func(o *Options) { o.LongPoll, o.SetAside = nil, m.aside }
+	m.b.wrap = m.trap.wrap
+	m.b.store.hold = true
+	m.open()
+	for _, name := range modelTopics {
+		m.topics[name] = &modelTopic{name: name, fifo: name == "f"}
+		m.create(name)
+	}
+	for _, name := range modelGroups {
+		g := &modelGroup{name: name, kinds: map[string]kind{}, subs: map[string][]*filter.Expression{}}
+		g.limit = rapid.SampledFrom([]int32{0, 1, 3, 1 << 20}).Draw(rt, "limit")
+		for _, topic := range modelTopics {
+			g.kinds[topic] = rapid.SampledFrom([]kind{plain, plain, ordered, mixed}).Draw(rt, "kind")
+			if m.topics[topic].fifo {
+				g.kinds[topic] = ordered
+			}
+		}
+		m.groups[name] = g
+		m.createGroup(g)
+	}
+	m.barrier()
+	return m
+}
+
+// open starts the broker without its loops: the model revives by itself.
+func (m *model) open() {
+	m.b.open(false)
+	m.b.pop.alarm.Stop()
+	if m.committer {
+		for _, l := range m.b.db.Loops() {
+			m.b.loop(l.Run)
+		}
+		synctest.Wait()
+	}
+}
+
+func (m *model) history() {
+	steps := map[string]func(*rapid.T){
+		"send": m.send, "pop": m.pop, "pop again": m.pop, "ack": m.ack, "ack again": m.ack, "ackBatch": m.ackBatch, "ackBits": m.ackBits,
+		"change": m.change, "forward": m.forward, "advance": m.advance, "advance again": m.advance, "dispatch": m.dispatch,
+		"fail": m.fail, "subscribe": m.subscribe, "present": m.present, "reset": m.reset, "settle": m.settle,
+		"delete topic": m.deleteTopic, "delete group": m.deleteGroup, "step": m.step,
+		"crash": m.crash, "restart": m.restart, "arm": m.arm,
+	}
+	for name, step := range steps {
+		steps[name] = func(rt *rapid.T) {
+			m.waited = false
+			rt.Logf("%s at %d", name, m.now())
+			step(rt)
+			m.endStep()
+		}
+	}
+	m.rt.Repeat(steps)
+	m.drain()
+}
+
+// endStep crashes if the trap closed, and compares.
+func (m *model) endStep() {
+	synctest.Wait()
+	if m.trap.closed() {
+		m.die(m.trap.take())
+	} else {
+		for _, name := range m.doomed {
+			m.topicGone(name)
+		}
+		for _, name := range m.fell {
+			m.groupGone(name)
+		}
+		m.doomed, m.fell = nil, nil
+		if !m.committer || m.waited {
+			m.barrier()
+		}
+	}
+	m.learn()
+	m.check()
+}
+
+func (m *model) now() int64 { return m.b.pop.now() }
+
+func (m *model) anyTopic(rt *rapid.T) *modelTopic {
+	return m.topics[rapid.SampledFrom(modelTopics).Draw(rt, "topic")]
+}
+
+func (m *model) anyGroup(rt *rapid.T) *modelGroup {
+	return m.groups[rapid.SampledFrom(modelGroups).Draw(rt, "group")]
+}
+
+func (m *model) create(name string) {
+	t := m.topics[name]
+	kind := ""
+	if t.fifo {
+		kind = "FIFO"
+	}
+	m.b.topic(name, kind, 2)
+	t.exists = true
+}
+
+func (m *model) createGroup(g *modelGroup) {
+	cfg, err := m.b.groups.GetOrCreate(g.name)
+	m.b.fatal(err)
+	cfg = cfg.Clone()
+	cfg.RetryMaxTimes = g.limit
+	m.b.fatal(m.b.groups.Put(cfg))
+}
+
+func (m *model) send(rt *rapid.T) {
+	t := m.anyTopic(rt)
+	if !t.exists {
+		m.create(t.name)
+	}
+	for range rapid.IntRange(1, 5).Draw(rt, "n") {
+		m.sent++
+		m.b.send(t.name, rapid.Int32Range(0, 1).Draw(rt, "queue"), fmt.Sprint("m", m.sent), tagged.Draw(rt, "tag"),
+			rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "key"))
+	}
+	if rapid.Bool().Draw(rt, "dispatched") {
+		m.dispatch(rt)
+	}
+}
+
+// dispatch makes what was appended visible; the sources of copies end with it.
+func (m *model) dispatch(*rapid.T) {
+	m.learn()
+	m.ended(m.b.store.held)
+	m.b.store.dispatchHeld()
+}
+
+func (m *model) pop(rt *rapid.T) {
+	t, g := m.anyTopic(rt), m.anyGroup(rt)
+	r := Request{
+		Group: g.name, Topic: t.name, QueueID: rapid.Int32Range(-1, 1).Draw(rt, "queue"), Max: rapid.IntRange(1, 8).Draw(rt, "max"),
+		Invisible: int64(rapid.SampledFrom([]int{10, 50, 1000, 40_000}).Draw(rt, "invisible")),
+		Filter:    filters.Draw(rt, "filter"), OnePerGroup: rapid.Bool().Draw(rt, "one"),
+		Holder: rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(rt, "holder"), AutoRenew: rapid.Bool().Draw(rt, "renew"),
+	}
+	switch g.kinds[t.name] {
+	case ordered:
+		r.Order = true
+	case mixed:
+		r.Order = rapid.Bool().Draw(rt, "order")
+	}
+	if r.Order || t.fifo {
+		m.attempts++
+		back := rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(rt, "attempt")
+		r.AttemptID = fmt.Sprint("attempt ", max(m.attempts-back, 1))
+	}
+	may := m.refusable(&r)
+	m.b.pop.Pop(r, func(res Result, err error) {
+		if !t.exists {
+			if !errors.Is(err, ErrTopicNotFound) {
+				m.rt.Fatalf("pop of a deleted topic: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		got := m.took(&r, &res)
+		m.refused(may)
+		if m.inOrder(&r) && g.kinds[t.name] == ordered {
+			m.checkOrder(&r, got)
+		}
+		m.checkFound(&r, &res, res.Messages())
+		res.Release()
+	})
+}
+
+// refused finds out what a request passed.
+func (m *model) refused(may []place) {
+	v := m.picture()
+	for _, at := range may {
+		if seen := v.of(at); seen.what == "finished" {
+			m.set(m.places[at], func(c *condition) { c.state = passed })
+		}
+	}
+}
+
+// took checks each message of an answer, and returns the places of new deliveries.
+func (m *model) took(r *Request, res *Result) (got []place) {
+	topics := reals(r.Group, r.Topic)
+	for i := range res.Batches {
+		b := &res.Batches[i]
+		for j := range b.Records {
+			rec := &b.Records[j]
+			h := res.Handle(b, rec, "b")
+			at := place{r.Group, topics[b.RetryFlag], b.QueueID, h.Offset}
+			p := m.places[at]
+			if p == nil {
+				m.rt.Fatalf("%v was delivered and never sent", at)
+			}
+			var msg message.Message
+			if _, err := message.DecodeStored(rec.Bytes, &msg); err != nil || string(msg.Body) != p.id || msg.ReconsumeTimes != p.count {
+				m.rt.Fatalf("%v: delivered %s after %d deliveries, want %s after %d (%v)", at, msg.Body, msg.ReconsumeTimes, p.id, p.count, err)
+			}
+			m.handles = append(m.handles, given{at: at, handle: h, era: m.era, life: m.life(at)})
+			if r.AttemptID != "" && p.attempt == r.AttemptID && p.state == inFlight && p.popTime == h.PopTime {
+				continue // the same attempt again
+			}
+			switch acked, finally := m.final[[2]string{r.Group, p.id}]; {
+			case finally:
+				m.rt.Fatalf("%s came back at %v after its OK at %v", p.id, at, acked)
+			case p.state != visible:
+				m.rt.Fatalf("%s at %v was delivered in state %+v", p.id, at, p.condition)
+			case h.PopTime <= p.popTime:
+				m.rt.Fatalf("%v was delivered at %d and then at %d", at, p.popTime, h.PopTime)
+			case !r.Filter.Match(p.tag):
+				m.rt.Fatalf("%v of tag %s was delivered to %s", at, p.tag, r.Filter.Text())
+			case b.Attempts != nil && b.Attempts[j] != p.attempts && m.groups[r.Group].kinds[r.Topic] == ordered:
+				m.rt.Fatalf("%v: attempt %d, want %d", at, b.Attempts[j], p.attempts)
+			}
+			m.set(p, func(c *condition) {
+				*c = condition{
+					state: inFlight, popTime: h.PopTime, due: h.PopTime + r.Invisible, invisible: r.Invisible,
+					renew: r.AutoRenew && r.Holder != "", holder: r.Holder, attempt: noOrder, attempts: c.attempts,
+				}
+				if m.inOrder(r) {
+					c.attempt = r.AttemptID
+				}
+			})
+			got = append(got, at)
+		}
+	}
+	return got
+}
+
+// pick chooses one of all receipts ever given, recent ones more often.
+func (m *model) pick(rt *rapid.T) (given, bool) {
+	n := len(m.handles)
+	if n == 0 {
+		return given{}, false
+	}
+	back := rapid.IntRange(0, min(n-1, 16)).Draw(rt, "handle")
+	return m.handles[n-1-back], true
+}
+
+func (m *model) acked(h given, err error, allowed []error) {
+	if !slices.Contains(allowed, err) {
+		m.rt.Fatalf("ack of %v popped at %d: %v, want one of %v (%+v, now %d)", h.at, h.handle.PopTime, err, allowed, m.places[h.at], m.now())
+	}
+	if p := m.places[h.at]; err == nil && p.state != done && p.state != passed {
+		m.waited = true
+		m.set(p, func(c *condition) { c.state = done })
+		m.final[[2]string{h.at.group, p.id}] = h.at
+	}
+}
+
+func (m *model) ack(rt *rapid.T) {
+	h, ok := m.pick(rt)
+	if !ok {
+		return
+	}
+	allowed := m.verdicts(h)
+	m.b.pop.Ack(h.at.group, m.origin(h.at), h.handle, func(err error) { m.answer(func() { m.acked(h, err, allowed) }) })
+	m.judge(1)
+}
+
+// answer keeps an answer, which may come from the committer, for judge: only the history's
+// own goroutine may end it.
+func (m *model) answer(f func()) { m.answers = append(m.answers, f) }
+
+// judge waits for n answers and looks at them.
+func (m *model) judge(n int) {
+	synctest.Wait()
+	if len(m.answers) != n {
+		m.rt.Fatalf("%d answers, want %d", len(m.answers), n)
+	}
+	for _, f := range m.answers {
+		f()
+	}
+	m.answers = nil
+}
+
+func (m *model) ackBatch(rt *rapid.T) {
+	var hs []given
+	var handles []receipt.Handle
+	seen := map[place]bool{}
+	for range rapid.IntRange(1, 5).Draw(rt, "n") {
+		h, ok := m.pick(rt)
+		if !ok || seen[h.at] || len(hs) > 0 && (h.at.group != hs[0].at.group || m.origin(h.at) != m.origin(hs[0].at)) {
+			continue
+		}
+		seen[h.at] = true
+		hs, handles = append(hs, h), append(handles, h.handle)
+	}
+	if len(hs) == 0 {
+		return
+	}
+	var allowed [][]error
+	for _, h := range hs {
+		allowed = append(allowed, m.verdicts(h))
+	}
+	m.b.pop.AckBatch(hs[0].at.group, m.origin(hs[0].at), handles, func(errs []error) {
+		m.answer(func() {
+			for i, err := range errs {
+				m.acked(hs[i], err, allowed[i])
+			}
+		})
+	})
+	m.judge(1)
+}
+
+// ackBits acknowledges in the other batch form: all that one pop got in one queue, and some
+// of its neighbours.
+func (m *model) ackBits(rt *rapid.T) {
+	h, ok := m.pick(rt)
+	if !ok {
+		return
+	}
+	start := h.at.offset
+	e := BatchAck{Group: h.at.group, Topic: h.at.topic, QueueID: h.at.queue, PopTime: h.handle.PopTime, Invisible: h.handle.InvisibleTime, Bits: make([]byte, 2)}
+	var hs []given
+	var allowed [][]error
+	for _, o := range m.handles {
+		i := o.at.offset - start
+		if o.at.group != h.at.group || o.at.topic != h.at.topic || o.at.queue != h.at.queue || i < 0 || i > 15 || o.handle.PopTime != e.PopTime || o.handle.InvisibleTime != e.Invisible || o.life != h.life || m.places[o.at] != nil && m.places[o.at].forwarded || e.Bits[i/8]>>(i%8)&1 != 0 {
+			continue
+		}
+		e.Bits[i/8] |= 1 << (i % 8)
+		hs, allowed = append(hs, o), append(allowed, m.verdicts(o))
+	}
+	e.StartOffset = start
+	sure, most := 0, 0
+	for _, v := range allowed {
+		if v[0] == nil {
+			if most++; len(v) == 1 {
+				sure++
+			}
+		}
+	}
+	m.b.pop.AckBits([]BatchAck{e}, func(n int, err error) {
+		m.answer(func() {
+			if n < sure || n > most || n < len(hs) && err == nil {
+				m.rt.Fatalf("ack of %d in %+v: %d, want %d to %d (%v)", len(hs), e, n, sure, most, err)
+			}
+			for i, v := range allowed {
+				if v[0] == nil {
+					m.acked(hs[i], nil, v)
+				}
+			}
+		})
+	})
+	m.judge(1)
+}
+
+func (m *model) change(rt *rapid.T) {
+	h, ok := m.pick(rt)
+	if !ok {
+		return
+	}
+	allowed := m.changeable(h)
+	p := m.places[h.at]
+	invisible := int64(rapid.SampledFrom([]int{0, 5, 40, 500, 60_000}).Draw(rt, "to"))
+	suspend := rapid.Bool().Draw(rt, "suspend")
+	m.b.pop.ChangeInvisible(h.at.group, m.origin(h.at), h.handle, invisible, suspend, func(n receipt.Handle, err error) {
+		m.answer(func() {
+			if !slices.Contains(allowed, err) {
+				m.rt.Fatalf("change of %v popped at %d: %v, want one of %v (%+v, now %d)", h.at, h.handle.PopTime, err, allowed, p, m.now())
+			}
+			if err != nil {
+				return
+			}
+			if n.PopTime <= p.popTime {
+				m.rt.Fatalf("change of %v gave the name %d after %d", h.at, n.PopTime, p.popTime)
+			}
+			m.waited = true
+			m.set(p, func(c *condition) {
+				attempt := c.attempt
+				if attempt != noOrder {
+					attempt = "changed"
+				}
+				*c = condition{state: inFlight, popTime: n.PopTime, due: n.PopTime + n.InvisibleTime, invisible: n.InvisibleTime, suspend: suspend, holder: c.holder, attempt: attempt, attempts: c.attempts}
+			})
+			m.handles = append(m.handles, given{at: h.at, handle: n, era: m.era, life: h.life})
+		})
+	})
+	m.judge(1)
+}
+
+// changeable is what a change or a forward of h may be answered.
+func (m *model) changeable(h given) []error {
+	if p := m.places[h.at]; p != nil && p.state == done && h.handle.PopTime <= p.popTime && !h.void && h.life == m.life(h.at) {
+		return []error{ErrExpired}
+	}
+	return m.verdicts(h)
+}
+
+// forward sends a message to the dead letters, as its consumer asks.
+func (m *model) forward(rt *rapid.T) {
+	h, ok := m.pick(rt)
+	if !ok {
+		return
+	}
+	allowed := m.changeable(h)
+	p := m.places[h.at]
+	failing := m.b.store.failTopics[names.DeadLetter(h.at.group)] != nil
+	if allowed[0] == nil && !failing {
+		m.set(p, func(c *condition) { c.forwarded = true })
+	}
+	m.b.pop.Forward(h.at.group, m.origin(h.at), h.handle, func(err error) {
+		m.answer(func() {
+			if failing && allowed[0] == nil && !p.forwarded {
+				if err == nil {
+					m.rt.Fatalf("forward of %v: OK without a dead letter", h.at)
+				}
+				return
+			}
+			if !slices.Contains(allowed, err) {
+				m.rt.Fatalf("forward of %v popped at %d: %v, want one of %v (%+v, now %d)", h.at, h.handle.PopTime, err, allowed, p, m.now())
+			}
+		})
+	})
+	m.judge(1)
+}
+
+func (m *model) advance(rt *rapid.T) {
+	before := m.now()
+	ms := rapid.SampledFrom([]int64{1, 7, 60, 1200, 30_000, 100_000}).Draw(rt, "ms")
+	m.b.clock.Advance(time.Duration(ms) * time.Millisecond)
+	if now := m.now(); now != before+ms {
+		m.rt.Fatalf("time went from %d to %d in %d ms", before, now, ms)
+	}
+	if rapid.Bool().Draw(rt, "revive") {
+		m.revive()
+	}
+}
+
+// revive runs what the loop would run now.
+func (m *model) revive() {
+	m.waited = m.lapse()
+	for m.b.pop.reviveDue() {
+	}
+	v := m.picture()
+	for at, p := range m.all() {
+		// A hand-back that found too much set aside becomes a copy; and of what is consumed
+		// both ways nobody counts the attempts.
+		seen, anyway := v.of(at), m.groups[at.group].kinds[m.origin(at)] == mixed
+		switch {
+		case p.state == visible && (p.suspend || anyway) && seen.what == "flies":
+			p.state, m.waited = claimed, true
+		case p.state == claimed && anyway && seen.what == "visible":
+			p.state = visible
+		case p.state == visible:
+			p.suspend = false
+		}
+	}
+	m.learn()
+}
+
+// settle gives the committer time.
+func (m *model) settle(*rapid.T) {
+	time.Sleep(lazily + time.Millisecond)
+	m.waited = true
+}
+
+func (m *model) fail(rt *rapid.T) {
+	g := m.anyGroup(rt)
+	topics := []string{names.DeadLetter(g.name)}
+	for _, t := range modelTopics {
+		topics = append(topics, names.PopRetryV1(t, g.name))
+	}
+	topic := rapid.SampledFrom(topics).Draw(rt, "failing")
+	m.b.store.mu.Lock()
+	defer m.b.store.mu.Unlock()
+	if m.b.store.failTopics[topic] != nil {
+		delete(m.b.store.failTopics, topic)
+	} else {
+		m.b.store.failTopics[topic] = storage.ErrDiskFull
+	}
+}
+
+func (m *model) subscribe(rt *rapid.T) {
+	g, t := m.anyGroup(rt), m.anyTopic(rt)
+	var live []*filter.Expression
+	var subs []*clients.Subscription
+	for range rapid.IntRange(0, 2).Draw(rt, "members") {
+		e := filters.Draw(rt, "filter")
+		live = append(live, e)
+		subs = append(subs, &clients.Subscription{Expression: e.Text(), Codes: e.CodeSet()})
+	}
+	g.subs[t.name] = live
+	m.b.mu.Lock()
+	m.b.subs[g.name+"/"+t.name] = subs
+	m.b.mu.Unlock()
+}
+
+func (m *model) present(rt *rapid.T) {
+	c := rapid.SampledFrom([]string{"c1", "c2"}).Draw(rt, "client")
+	m.b.mu.Lock()
+	m.b.present[c] = !m.b.present[c]
+	m.b.mu.Unlock()
+}
+
+// reset is an administrator's: from there on everything comes, before it nothing.
+func (m *model) reset(rt *rapid.T) {
+	g, t := m.anyGroup(rt), m.anyTopic(rt)
+	queue := rapid.Int32Range(0, 1).Draw(rt, "queue")
+	w := m.b.pop.window(windowKey{g.name, t.name, queue})
+	end := m.b.store.MaxOffset(t.name, queue)
+	if w == nil || !t.exists {
+		return
+	}
+	to := rapid.Int64Range(0, end).Draw(rt, "to")
+	m.b.offsets.Reset(g.name, t.name, queue, to)
+	m.b.pop.prepare(w)
+	for i := range m.handles {
+		if at := m.handles[i].at; at.group == g.name && at.topic == t.name && at.queue == queue {
+			m.handles[i].void = true
+		}
+	}
+	for at, p := range m.all() {
+		if at.group != g.name || at.topic != t.name || at.queue != queue {
+			continue
+		}
+		m.set(p, func(c *condition) {
+			*c = condition{state: passed, popTime: c.popTime}
+			if at.offset >= to {
+				c.state = visible
+				delete(m.final, [2]string{at.group, p.id})
+			}
+		})
+	}
+}
+
+// step sets the machine's clock.
+func (m *model) step(rt *rapid.T) {
+	m.b.clock.Step(time.Duration(rapid.SampledFrom([]int{-3600, -5, 5, 3600}).Draw(rt, "s")) * time.Second)
+}
+
+// deleteTopic deletes a topic and its retry topics as admin does.
+func (m *model) deleteTopic(rt *rapid.T) {
+	t := m.anyTopic(rt)
+	if !t.exists {
+		return
+	}
+	all := []string{t.name}
+	for _, g := range modelGroups {
+		for _, retry := range reals(g, t.name)[1:] {
+			if _, ok := m.b.topics.Get(retry); ok && !m.shared(retry, g, t.name) {
+				all = append(all, retry)
+			}
+		}
+	}
+	m.doomed = all
+	m.b.fatal(m.b.topics.DeleteWith(all, func(b *state.Batch) {
+		for _, name := range all {
+			m.b.offsets.DropTopic(name, b)
+			m.b.pop.DropTopic(name, b)
+		}
+	}))
+	m.waited = true
+}
+
+// shared reports whether a retry topic is another pair's as well, and stays.
+func (m *model) shared(retry, group, topic string) bool {
+	for _, g := range modelGroups {
+		if o, ok := names.OriginTopic(retry, g); ok && g != group && o != topic && m.topics[o] != nil && m.topics[o].exists {
+			return true
+		}
+	}
+	return false
+}
+
+// topicGone forgets what was in a topic, whose deletion is committed.
+func (m *model) topicGone(name string) {
+	m.b.store.drop(name)
+	if t := m.topics[name]; t != nil {
+		t.exists = false
+		t.life++
+		// In a retry topic that stays, what came from this topic is nobody's.
+		for at := range m.places {
+			if m.origin(at) == name {
+				delete(m.places, at)
+			}
+		}
+	}
+	for at := range m.places {
+		if at.topic == name {
+			delete(m.places, at)
+		}
+	}
+}
+
+func (m *model) deleteGroup(rt *rapid.T) {
+	g := m.anyGroup(rt)
+	if _, ok := m.b.groups.Get(g.name); !ok {
+		m.createGroup(g)
+	}
+	m.fell = []string{g.name}
+	m.b.fatal(m.b.groups.DeleteWith(g.name, func(b *state.Batch) {
+		m.b.offsets.DropGroup(g.name, b)
+		m.b.pop.DropGroup(g.name, b)
+	}))
+	m.waited = true
+}
+
+// groupGone begins a group anew. Its retry topics stay, and with them what is in them.
+func (m *model) groupGone(name string) {
+	g := m.groups[name]
+	g.life++
+	for at, p := range m.all() {
+		if at.group == name {
+			m.set(p, func(c *condition) { *c = condition{popTime: c.popTime} })
+			delete(m.final, [2]string{name, p.id})
+		}
+	}
+	m.createGroup(g)
+}
+
+func (m *model) arm(rt *rapid.T) {
+	m.trap.armed, m.trap.left = true, rapid.IntRange(0, 4).Draw(rt, "writes")
+	m.chance(rt)
+}
+
+// chance decides how much of what was not synced a crash leaves. A killed process loses
+// nothing of it; power may only be cut where everything is synced.
+func (m *model) chance(rt *rapid.T) {
+	m.trap.unsynced = 100
+	if m.b.sync {
+		m.trap.unsynced = rapid.IntRange(0, 100).Draw(rt, "unsynced")
+	}
+	m.trap.rng = rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+	m.trap.mark = func() int {
+		m.b.store.mu.Lock()
+		defer m.b.store.mu.Unlock()
+		return len(m.b.store.appends)
+	}
+}
+
+func (m *model) crash(rt *rapid.T) {
+	m.chance(rt)
+	m.learn()
+	lose := rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(rt, "lose")
+	m.trap.caught = m.b.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: m.trap.unsynced, RNG: m.trap.rng})
+	m.trap.caughtAt = m.trap.mark() - m.b.store.undispatched(lose)
+}
+
+// restart is a clean one.
+func (m *model) restart(rt *rapid.T) {
+	m.trap.armed = false
+	m.b.close()
+	m.barrier()
+	m.setBack(rt)
+	before := m.now()
+	m.open()
+	m.afterOpen(before)
+}
+
+// setBack lets the machine's clock be another one after a restart.
+func (m *model) setBack(rt *rapid.T) {
+	by := rapid.SampledFrom([]int{0, 0, 1, -10, -3600, 100}).Draw(rt, "clock")
+	was := m.b.clock.NowMilli()
+	m.b.clock = clock.New()
+	m.b.clock.Step(time.Duration(was-m.b.clock.NowMilli())*time.Millisecond + time.Duration(by)*time.Second)
+}
+
+// die goes on from what a crash left. A crash may come during the recovery as well.
+func (m *model) die(left *vfs.MemFS) {
+	m.setBack(m.rt)
+	m.learn()
+	for {
+		again := rapid.IntRange(0, 7).Draw(m.rt, "again")
+		before := m.now()
+		m.lose()
+		m.b.store.onDispatch = nil
+		m.b.close() // its last writes go to the old disk
+		m.b.fs = left
+		if m.trap.armed = again < 3; m.trap.armed {
+			m.trap.left = again * 5
+			m.chance(m.rt)
+		}
+		m.open()
+		synctest.Wait()
+		m.trap.armed = false
+		m.afterOpen(before)
+		if !m.trap.closed() {
+			return
+		}
+		left = m.trap.take()
+	}
+}
+
+// lose takes back what was appended after the picture was made.
+func (m *model) lose() {
+	for _, d := range m.b.store.lose(m.trap.caughtAt) {
+		if d.Source != "" {
+			m.copies[d.Source]--
+		}
+		for _, g := range modelGroups {
+			delete(m.places, place{g, d.Topic, d.QueueID, d.QueueOffset})
+		}
+	}
+	m.learned = min(m.learned, m.trap.caughtAt)
+}
+
+// afterOpen finds out what became of each place and dispatches again what the store is not
+// sure of.
+func (m *model) afterOpen(before int64) {
+	m.era++
+	for _, name := range m.doomed {
+		if _, ok := m.b.topics.Get(name); !ok {
+			m.topicGone(name)
+		}
+	}
+	for _, name := range m.fell {
+		if _, ok := m.b.groups.Get(name); !ok {
+			m.groupGone(name)
+		}
+	}
+	m.doomed, m.fell = nil, nil
+	for _, name := range modelTopics {
+		_, m.topics[name].exists = m.b.topics.Get(name)
+	}
+	for _, name := range modelGroups {
+		if g, ok := m.b.groups.Get(name); !ok || g.RetryMaxTimes != m.groups[name].limit {
+			m.createGroup(m.groups[name])
+		}
+	}
+	v := m.picture()
+	for at, p := range m.all() {
+		if m.topicOf(at).exists {
+			m.recover(at, p, v.of(at), before)
+		}
+	}
+	m.touched = nil
+	for i := range m.handles {
+		h := &m.handles[i]
+		if p := m.places[h.at]; h.void && p != nil && p.state == inFlight && p.popTime == h.handle.PopTime {
+			h.void = false // the reset was lost
+		}
+	}
+	m.b.store.mu.Lock()
+	held := m.b.store.held
+	replay := append(slices.Clone(m.b.store.recent), held...)
+	m.b.store.held = nil
+	m.b.store.mu.Unlock()
+	m.ended(replay)
+	for _, d := range replay {
+		m.b.store.dispatch(d)
+	}
+	synctest.Wait()
+}
+
+// recover finds a condition of p's past that fits to what was recovered.
+func (m *model) recover(at place, p *modelPlace, seen sight, before int64) {
+	all := append(slices.Clone(p.past), p.condition)
+	p.past = nil
+	for _, c := range slices.Backward(all) {
+		flies := c.state == inFlight || c.state == claimed
+		mixed := m.groups[at.group].kinds[m.origin(at)] == mixed
+		switch {
+		case seen.what == "finished" && c.state.finished(),
+			seen.what == "visible" && c.state == visible && (mixed || c.attempts == m.attemptsOf(at)),
+			seen.what == "flies" && flies && c.popTime == seen.f.PopTime:
+		default:
+			continue
+		}
+		if p.state == done && c.state != done {
+			delete(m.final, [2]string{at.group, p.id})
+		}
+		p.condition = c
+		p.forwarded = false
+		switch {
+		case flies:
+			m.recoverFlight(at, p, seen.f, before)
+		case c.state == visible:
+			p.popTime = 0 // its last delivery may be forgotten
+		default:
+			for _, c := range all {
+				p.popTime = max(p.popTime, c.popTime)
+			}
+		}
+		return
+	}
+	m.rt.Fatalf("after a restart %s at %v is %+v; it was one of %+v", p.id, at, seen, all)
+}
+
+// attemptsOf is how often a visible message was delivered in order.
+func (m *model) attemptsOf(at place) int32 {
+	w := m.b.pop.window(windowKey{at.group, at.topic, at.queue})
+	if w == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i, ok := w.asideAtLocked(at.offset); ok {
+		return w.mu.aside[i].attempts
+	}
+	return 0
+}
+
+// recoverFlight: what is in flight has no more time left than before, but for what is
+// renewed, whose holder gets time to come back, and never more than its invisible time: where
+// the clock was set back, nobody knows how long ago the last delivery was.
+func (m *model) recoverFlight(at place, p *modelPlace, f InFlight, before int64) {
+	if !f.Claimed {
+		p.state = inFlight
+	}
+	p.attempt = map[bool]string{true: noOrder, false: "before"}[p.attempt == noOrder]
+	left := f.Due - m.now()
+	switch {
+	case p.state == claimed:
+	case f.Renewed:
+		if left > max(f.Invisible, 1000) {
+			m.rt.Fatalf("%v, renewed, has %d ms left after a restart", at, left)
+		}
+	case f.Due != p.due:
+		m.rt.Fatalf("%v is due at %d after a restart, before %+v", at, f.Due, p.condition)
+	case left > f.Invisible, left > max(p.due-before, 0) && m.now() >= before:
+		m.rt.Fatalf("%v has %d ms left after a restart, %d before", at, left, p.due-before)
+	}
+	p.due = f.Due
+	p.renew = f.Renewed
+}
+
+// drain consumes everything: nothing may be lost.
+func (m *model) drain() {
+	m.trap.armed = false
+	m.b.mu.Lock()
+	clear(m.b.present)
+	clear(m.b.subs)
+	m.b.mu.Unlock()
+	m.b.store.mu.Lock()
+	clear(m.b.store.failTopics)
+	m.b.store.mu.Unlock()
+	for range 300 {
+		m.b.clock.Advance(3 * time.Hour)
+		m.revive()
+		m.dispatch(m.rt)
+		left := 0
+		for at, p := range m.all() {
+			if m.topicOf(at).exists && !p.state.finished() {
+				left++
+			}
+		}
+		if left == 0 {
+			m.checkCopies()
+			return
+		}
+		for _, g := range modelGroups {
+			for _, t := range modelTopics {
+				if m.topics[t].exists {
+					m.consume(g, t)
+				}
+			}
+		}
+		synctest.Wait()
+	}
+	for at, p := range m.all() {
+		if m.topicOf(at).exists && !p.state.finished() {
+			m.rt.Errorf("%s at %v was never delivered: %+v", p.id, at, p.condition)
+		}
+	}
+	m.rt.FailNow()
+}
+
+func (m *model) consume(group, topic string) {
+	r := Request{Group: group, Topic: topic, QueueID: -1, Max: 32, Invisible: 1000, Order: m.groups[group].kinds[topic] == ordered, AttemptID: "drain"}
+	if r.Order {
+		m.attempts++
+		r.AttemptID = fmt.Sprint("attempt ", m.attempts)
+	}
+	sent := 0
+	m.b.pop.Pop(r, func(res Result, err error) {
+		m.b.fatal(err)
+		first := len(m.handles)
+		m.took(&r, &res)
+		res.Release()
+		for _, h := range m.handles[first:] {
+			m.b.pop.Ack(group, topic, h.handle, func(err error) { m.answer(func() { m.acked(h, err, []error{nil}) }) })
+		}
+		sent = len(m.handles) - first
+	})
+	m.judge(sent)
+}
+
+// checkCopies: what moved has one copy.
+func (m *model) checkCopies() {
+	for at, p := range m.all() {
+		if p.state != moved {
+			continue
+		}
+		w := window{key: windowKey{at.group, at.topic, at.queue}}
+		if n := m.copies[w.source(at.offset, p.popTime)]; n != 1 {
+			m.rt.Fatalf("%s at %v moved with %d copies", p.id, at, n)
+		}
+	}
+}
