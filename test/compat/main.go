@@ -6,7 +6,8 @@
 //	go run ./test/compat --server ready.json      against what a ready file names
 //
 // Suites: go (golang/v5 and the classic Go client), java (the classic client and
-// rocketmq-client-java), mqadmin (Apache's tool), exchange (each server opens the store that
+// rocketmq-client-java), mqadmin (Apache's tool), differences (docs/differences.md, asked over
+// the wire), exchange (each server opens the store that
 // the other wrote). Java's need Java 17 and Maven, which fetches what they need.
 package main
 
@@ -51,6 +52,7 @@ var suites = []struct {
 	{"go", goSuite},
 	{"java", javaSuite},
 	{"mqadmin", mqadminSuite},
+	{"differences", differencesSuite},
 	{"exchange", exchangeSuite},
 }
 
@@ -60,6 +62,7 @@ type harness struct {
 	work   string // a temporary folder
 	binary string // Bolide's
 	kind   string // of the server under test: bolide, apache, or a ready file
+	apache bool   // it is Apache's
 	target servers.Ready
 	count  int
 
@@ -72,9 +75,11 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	var chosen string
 	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
-	flag.StringVar(&chosen, "suites", "go,java,mqadmin,exchange", "suites to run")
+	flag.StringVar(&chosen, "suites", "go,java,mqadmin,differences,exchange", "suites to run")
+	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
 	flag.Parse()
+	h.apache = h.apache || h.kind == "apache"
 	if h.root, err = sourceRoot(ctx); err != nil {
 		return 0, 0, err
 	}

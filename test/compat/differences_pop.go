@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+var popDifferences = []difference{
+	{
+		row: "ack or change with a receipt that was replaced, or has expired", apache: `0 `, bolide: `208 .*`,
+		ask: func(w *wire) string {
+			q := w.popTopic("a")
+			h := w.pop(q, 60_000)[0]
+			w.ok(w.call(w.broker(), remoting.ReqChangeMessageInvisibleTime, &remoting.ChangeMessageInvisibleTimeRequest{ConsumerGroup: q.group, Topic: q.topic,
+				ExtraInfo: h.String(), Offset: h.Offset, InvisibleTime: 30_000}, nil))
+			return w.says(w.call(w.broker(), remoting.ReqAckMessage, &remoting.AckMessageRequest{ConsumerGroup: q.group, Topic: q.topic, ExtraInfo: h.String(), Offset: h.Offset}, nil))
+		},
+	}, {
+		row: "batch ack with messages that can't be acknowledged", apache: `0 `, bolide: `208 .*1.*`,
+		ask: func(w *wire) string {
+			q := w.popTopic("a", "b")
+			h := w.pop(q, 60_000)[1]
+			w.ok(w.call(w.broker(), remoting.ReqAckMessage, &remoting.AckMessageRequest{ConsumerGroup: q.group, Topic: q.topic, ExtraInfo: h.String(), Offset: h.Offset}, nil))
+			w.ok(w.call(w.broker(), remoting.ReqChangeMessageInvisibleTime, &remoting.ChangeMessageInvisibleTimeRequest{ConsumerGroup: q.group, Topic: q.topic,
+				ExtraInfo: h.String(), Offset: h.Offset - 1, InvisibleTime: 30_000}, nil))
+			a := remoting.BatchAck{ConsumerGroup: q.group, Topic: q.topic, Retry: "0", StartOffset: h.StartOffset, PopTime: h.PopTime, InvisibleTime: h.InvisibleTime,
+				ReviveQueueID: h.ReviveQueue}
+			a.Set(0)
+			a.Set(1)
+			return w.says(w.call(w.broker(), remoting.ReqBatchAckMessage, nil, remoting.Marshal(&remoting.BatchAckBody{BrokerName: "broker-a", Acks: []remoting.BatchAck{a}})))
+		},
+	}, {
+		row: "pop by a client whose clock is behind", apache: `210 with 0`, bolide: `0 with 1`,
+		ask: func(w *wire) string {
+			q := w.popTopic("a")
+			h := w.popHeader(q, 60_000)
+			h.BornTime -= time.Hour.Milliseconds()
+			a := w.call(w.broker(), remoting.ReqPopMessage, h, nil)
+			return fmt.Sprintf("%d with %d", a.Code, len(w.records(a.Body)))
+		},
+	},
+}
+
+// popped is a topic of one queue and a group that pops it.
+type popped struct{ topic, group string }
+
+func (w *wire) popTopic(bodies ...string) popped {
+	return popped{topic: w.filled(bodies...), group: w.group()}
+}
+
+// popHeader asks for all messages, from the oldest on.
+func (w *wire) popHeader(q popped, invisible int64) *remoting.PopMessageRequest {
+	return &remoting.PopMessageRequest{ConsumerGroup: q.group, Topic: q.topic, QueueID: 0, MaxMsgNums: 32, InvisibleTime: invisible,
+		PollTime: 10_000, BornTime: time.Now().UnixMilli(), InitMode: 0}
+}
+
+// pop returns the receipts of all messages.
+func (w *wire) pop(q popped, invisible int64) (out []receipt.Handle) {
+	a := w.ok(w.call(w.broker(), remoting.ReqPopMessage, w.popHeader(q, invisible), nil))
+	var h remoting.PopMessageResponse
+	w.must(a.Decode(&h))
+	starts, err := receipt.ParseStartOffsets(h.StartOffsetInfo)
+	w.must(err)
+	for _, m := range w.records(a.Body) {
+		out = append(out, receipt.Handle{StartOffset: starts[receipt.Queue{QueueID: m.QueueID}], PopTime: h.PopTime, InvisibleTime: h.InvisibleTime,
+			ReviveQueue: h.ReviveQid, Broker: "broker-a", QueueID: m.QueueID, Offset: m.QueueOffset, LogOffset: -1})
+	}
+	return out
+}
+
+func (w *wire) records(body []byte) (out []*message.Message) {
+	for len(body) > 0 {
+		m := &message.Message{}
+		n, err := message.DecodeStored(body, m)
+		w.must(err)
+		out, body = append(out, m.Clone()), body[n:]
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+var remotingDifferences = []difference{
+	{
+		row:    "a required header field is missing or ill-typed",
+		apache: `1 .*(Exception|null).*`,
+		bolide: `29 PULL_MESSAGE.*topic.*`,
+		ask: func(w *wire) string {
+			return w.says(w.call(w.broker(), remoting.ReqPullMessage, fields{"consumerGroup": "g", "queueId": "0", "queueOffset": "0",
+				"maxMsgNums": "1", "sysFlag": "0", "commitOffset": "0", "suspendTimeoutMillis": "0", "subVersion": "0"}, nil))
+		},
+	}, {
+		row:    "more than 1,024 fields in a header",
+		apache: `answered`,
+		bolide: `closed`,
+		ask: func(w *wire) string {
+			raw := w.connect(w.broker())
+			defer raw.Close()
+			var ext strings.Builder
+			for i := range 1500 {
+				fmt.Fprintf(&ext, `%q:"x",`, fmt.Sprint("field", i))
+			}
+			header := fmt.Sprintf(`{"code":105,"flag":0,"language":"JAVA","opaque":1,"serializeTypeCurrentRPC":"JSON","version":479,"extFields":{%s"topic":"T"}}`, ext.String())
+			frame := binary.BigEndian.AppendUint32(nil, uint32(4+len(header)))
+			frame = binary.BigEndian.AppendUint32(frame, uint32(len(header)))
+			_, err := raw.Write(append(frame, header...))
+			w.must(err)
+			if _, err := raw.Read(make([]byte, 4)); err != nil {
+				return "closed"
+			}
+			return "answered"
+		},
+	}, {
+		row: "send with an empty body", apache: `1 .*`, bolide: `13 .*empty.*`,
+		ask: func(w *wire) string { return w.says(w.send(w.topic(1), "", "")) },
+	}, {
+		row: "property value with a separator, pair without a name", apache: `0  then 0 `, bolide: `13 .*"a".* then 13 .*no name.*`,
+		ask: func(w *wire) string {
+			topic := w.topic(1)
+			return w.says(w.send(topic, "x", "a\x01b\x01c\x02")) + " then " + w.says(w.send(topic, "x", "\x01b\x02"))
+		},
+	}, {
+		row: "`DELAY` that is no number", apache: `1 .*Exception.*`, bolide: `13 .*soon.*`,
+		ask: func(w *wire) string { return w.says(w.send(w.topic(1), "x", "DELAY\x01soon\x02")) },
+	}, {
+		row: "send to a topic without write permission", apache: `0 `, bolide: `16 .*`,
+		ask: func(w *wire) string { return w.says(w.send(w.topicWith(1, 4, ""), "x", "")) },
+	}, {
+		row: "where a new classic group begins", apache: `0 at 0`, bolide: `22 at 0`,
+		ask: func(w *wire) string {
+			topic, filled := w.filled("a", "b"), time.Now().UnixMilli()
+			// A queue that is not older than its group would be read from its beginning.
+			w.until("the next millisecond", func() bool { return time.Now().UnixMilli() > filled+1 })
+			a := w.call(w.broker(), remoting.ReqQueryConsumerOffset, &remoting.QueryConsumerOffsetRequest{ConsumerGroup: w.fresh("group"), Topic: topic}, nil)
+			var at remoting.QueryConsumerOffsetResponse
+			_ = a.Decode(&at)
+			return fmt.Sprintf("%d at %d", a.Code, at.Offset)
+		},
+	}, {
+		row: "refused code", apache: `3  request type 209 not supported`, bolide: `3  request type 209 not supported.+`,
+		ask: func(w *wire) string { return w.says(w.call(w.broker(), remoting.ReqSuspendConsumer, fields{}, nil)) },
+	}, {
+		row: "filter expression of more than 64 KiB", apache: `20 .*`, bolide: `23 .*`,
+		ask: func(w *wire) string {
+			topic, group := w.filled("a"), w.group()
+			tags := strings.Repeat("tag || ", 10_000) + "*"
+			return w.says(w.call(w.broker(), remoting.ReqPullMessage, &remoting.PullMessageRequest{ConsumerGroup: group, Topic: topic, MaxMsgNums: 1,
+				SysFlag: 4, Subscription: tags, ExpressionType: "TAG", SubVersion: time.Now().UnixMilli()}, nil))
+		},
+	}, {
+		row: "batch of more than 65,536 messages", apache: `0 `, bolide: `13 .*65536.*`,
+		ask: func(w *wire) string {
+			one, err := message.AppendBatch(nil, &message.Message{Body: []byte("x")})
+			w.must(err)
+			h := w.sendHeader(w.topic(1), "")
+			h.Batch = true
+			return w.says(w.call(w.broker(), remoting.ReqSendBatchMessage, h, bytes.Repeat(one, 65_537)))
+		},
+	},
+}
+
+// fields is a header given field by field, so that some can be missing.
+type fields map[string]string
+
+// Fields writes them.
+func (f fields) Fields(v *remoting.Visitor) {
+	for name, value := range f {
+		v.Str(name, &value, remoting.Required)
+	}
+}
+
+func (w *wire) broker() string  { return w.harness.target.Broker }
+func (w *wire) namesrv() string { return w.harness.target.Namesrv }
+
+func (w *wire) call(addr string, code int32, h remoting.Header, body []byte) *remoting.Command {
+	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	defer cancel()
+	a, err := w.calls.Call(ctx, addr, code, h, body)
+	w.must(err)
+	return a
+}
+
+// says is code and remark of an answer.
+func (w *wire) says(a *remoting.Command) string { return fmt.Sprintf("%d %s", a.Code, a.Remark) }
+
+func (w *wire) ok(a *remoting.Command) *remoting.Command {
+	if a.Code != remoting.ResSuccess {
+		w.must(fmt.Errorf("answered %s", w.says(a)))
+	}
+	return a
+}
+
+// connect is a connection for bytes that no client would send.
+func (w *wire) connect(addr string) net.Conn {
+	c, err := net.Dial("tcp", addr)
+	w.must(err)
+	w.must(c.SetDeadline(time.Now().Add(5 * time.Second)))
+	return c
+}
+
+// topic makes one with queues for reading and writing.
+func (w *wire) topic(queues int32) string { return w.topicWith(queues, 6, "") }
+
+func (w *wire) topicWith(queues, perm int32, kind string) string {
+	name := w.fresh("topic")
+	w.putTopic(name, queues, perm, kind)
+	return name
+}
+
+func (w *wire) putTopic(name string, queues, perm int32, kind string) {
+	h := &remoting.UpdateAndCreateTopicRequest{Topic: name, DefaultTopic: "TBW102", ReadQueueNums: queues, WriteQueueNums: queues,
+		Perm: perm, TopicFilterType: "SINGLE_TAG"}
+	if kind != "" {
+		h.Attributes = "+message.type=" + kind
+	}
+	w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateTopic, h, nil))
+}
+
+// group makes one.
+func (w *wire) group() string {
+	name := w.fresh("group")
+	w.ok(w.putGroup(name, 1))
+	return name
+}
+
+func (w *wire) putGroup(name string, retryQueues int) *remoting.Command {
+	return w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, fmt.Appendf(nil,
+		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":%d,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true}`,
+		name, retryQueues))
+}
+
+func (w *wire) sendHeader(topic, properties string) *remoting.SendMessageRequest {
+	return &remoting.SendMessageRequest{V2: true, ProducerGroup: "p", Topic: topic, DefaultTopic: "TBW102", DefaultTopicQueueNums: 4,
+		BornTimestamp: time.Now().UnixMilli(), Properties: properties}
+}
+
+func (w *wire) send(topic, body, properties string) *remoting.Command {
+	return w.sendTo(topic, 0, body, properties)
+}
+
+func (w *wire) sendTo(topic string, queue int32, body, properties string) *remoting.Command {
+	h := w.sendHeader(topic, properties)
+	h.QueueID = queue
+	return w.call(w.broker(), remoting.ReqSendMessageV2, h, []byte(body))
+}
+
+// filled is a topic of one queue with these messages, which can be read.
+func (w *wire) filled(bodies ...string) string {
+	topic := w.topic(1)
+	w.fill(topic, 0, bodies...)
+	return topic
+}
+
+func (w *wire) fill(topic string, queue int32, bodies ...string) {
+	for _, b := range bodies {
+		w.ok(w.sendTo(topic, queue, b, string(message.Properties("").With(message.PropertyUniqKey, message.NewUniqueID()))))
+	}
+	w.until("dispatch", func() bool { return w.end(topic, queue) >= int64(len(bodies)) })
+}
+
+// end is the queue's dispatched end.
+func (w *wire) end(topic string, queue int32) int64 {
+	var at remoting.GetMaxOffsetResponse
+	w.must(w.ok(w.call(w.broker(), remoting.ReqGetMaxOffset, &remoting.GetMaxOffsetRequest{Topic: topic, QueueID: queue, Committed: remoting.Some(true)}, nil)).Decode(&at))
+	return at.Offset
+}
