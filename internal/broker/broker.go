@@ -150,7 +150,9 @@ func (b *Broker) Quiesce() { b.LongPoll.Close() }
 func (b *Broker) Close() error {
 	b.Quiesce()
 	b.Pop.Close()
-	return errors.Join(b.Store.Close(), b.State.Close())
+	// The offsets' own last flush may have been refused for lack of room; now the reserve is
+	// there to be used.
+	return errors.Join(b.Offsets.Flush(), b.Store.Close(), b.State.Close())
 }
 
 // Announce calls done when the name servers know the topics, or can't be reached.

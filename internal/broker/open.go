@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
@@ -48,9 +50,16 @@ func Open(o Options) (b *Broker, err error) {
 	b = &Broker{Name: settings.BrokerName, Cluster: settings.BrokerClusterName, StoreHost: o.StoreHost,
 		Config: o.Broker, StoreConfig: o.StoreConfig, Clock: o.Clock, announce: o.Announce, log: o.Log, engine: &engine{}}
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.abandon())
-			b = nil
+		if err == nil {
+			return
+		}
+		// What can't be closed either fails of the same cause, which is to be told in one line.
+		if closing := b.abandon(); closing != nil {
+			o.Log.Debug("closing what could not be opened", "err", closing)
+		}
+		b = nil
+		if vfs.IsNoSpaceError(err) || errors.Is(err, state.ErrFull) {
+			err = fmt.Errorf("the disk of %s is full; a start needs some megabytes: make room and start again (%w)", o.Dir, err)
 		}
 	}()
 	if err := b.openTables(&o); err != nil {
@@ -144,7 +153,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Log: o.Log, Events: b.storageEvents(o),
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, Log: o.Log, Events: b.storageEvents(o),
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync

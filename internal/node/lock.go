@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // errLocked says that somebody else holds the lock.
@@ -38,7 +40,9 @@ func lockFile(path string) (_ *fileLock, err error) {
 		_ = f.Close()
 		return nil, err
 	}
-	if _, err := f.WriteAt([]byte("lock"), 0); err != nil {
+	// What it says is for people; a full disk can't take it and does not keep a server from
+	// starting.
+	if _, err := f.WriteAt([]byte("lock"), 0); err != nil && !vfs.IsNoSpaceError(err) {
 		_ = f.Close()
 		return nil, err
 	}

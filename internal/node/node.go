@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc"
 
 	"github.com/bolidemq/bolide/internal/clock"
@@ -180,6 +181,9 @@ func (o *Options) fill() {
 	}
 	if o.Began.IsZero() {
 		o.Began = time.Now()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
 	}
 	if o.Clock == nil {
 		o.Clock = clock.New()

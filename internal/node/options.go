@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/bolidemq/bolide/internal/clock"
 )
 
@@ -35,6 +37,7 @@ type Options struct {
 
 	Began time.Time // when this start began, for the line that says how long it took
 
+	FS    vfs.FS       // of the store; nil: the system's
 	Clock *clock.Clock // what the protocol sees; a test may move it
 	Log   *slog.Logger
 	Out   io.Writer // start-up lines; nil is nowhere

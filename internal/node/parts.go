@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/bolidemq/bolide/internal/broker"
 	"github.com/bolidemq/bolide/internal/broker/register"
 	"github.com/bolidemq/bolide/internal/front/brokerrpc"
@@ -89,7 +87,7 @@ func (n *Node) openNamesrv(s settings) error {
 func (n *Node) openBroker(s settings) (err error) {
 	p := &n.parts
 	p.broker, err = broker.Open(broker.Options{
-		FS: vfs.Default, Dir: n.data.dir,
+		FS: n.o.FS, Dir: n.data.dir,
 		Broker: s.broker, StoreConfig: s.store,
 		StoreHost: n.announced.storeHost(machineAddresses()),
 		Clock:     n.o.Clock, Log: n.log,

@@ -89,6 +89,10 @@ type Options struct {
 	// checkpoint: records before that are not dispatched again after a crash. May be nil.
 	Settle func() error
 
+	// Full answers why nothing may be appended while the disk has no room for what goes with
+	// the log; nil when it has. May be nil.
+	Full func() error
+
 	// BeforeDelete is asked before the log file with the offsets [first, end) is deleted; an
 	// error keeps it for now. May be nil.
 	BeforeDelete func(first, end int64) error
@@ -126,6 +130,9 @@ func (o *Options) fill() {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.New()
+	}
+	if o.Full == nil {
+		o.Full = func() error { return nil }
 	}
 	if o.Birth == nil {
 		o.Birth = func(string) int64 { return 0 }

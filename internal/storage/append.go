@@ -69,8 +69,8 @@ func (e *Engine) Append(m *message.Message, done func(Placed, error)) {
 }
 
 func (e *Engine) append(c *encoder, m *message.Message, done func(Placed, error)) error {
-	if e.full.Load() {
-		return ErrDiskFull
+	if err := e.admit(); err != nil {
+		return err
 	}
 	if err := e.encode(c, m); err != nil {
 		return err
@@ -82,6 +82,17 @@ func (e *Engine) append(c *encoder, m *message.Message, done func(Placed, error)
 		p.Next = &q.Next
 	}
 	return e.log.Append(p)
+}
+
+// admit refuses appends while the disk is over its watermark, or has no room for the state.
+func (e *Engine) admit() error {
+	if e.full.Load() {
+		return ErrDiskFull
+	}
+	if err := e.opt.Full(); err != nil {
+		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+	}
+	return nil
 }
 
 // AppendBatch puts all of ms, for one topic and queue, side by side with consecutive
@@ -96,8 +107,8 @@ func (e *Engine) AppendBatch(ms []*message.Message, done func([]Placed, error)) 
 }
 
 func (e *Engine) appendBatch(c *encoder, ms []*message.Message, done func([]Placed, error)) error {
-	if e.full.Load() {
-		return ErrDiskFull
+	if err := e.admit(); err != nil {
+		return err
 	}
 	p := &c.put
 	c.buf = c.buf[:0]

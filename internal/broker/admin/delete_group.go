@@ -13,6 +13,9 @@ import (
 // letter topics are topics of their own and stay until somebody deletes them. One that
 // does not exist is no error.
 func (a *Admin) DeleteGroup(name string) error {
+	if err := a.o.State.Full(); err != nil { // the batch is made by changing what is in memory
+		return fmt.Errorf("delete group %s: %w", name, err)
+	}
 	drop := func(b *state.Batch) {
 		a.o.Offsets.DropGroup(name, b)
 		if a.o.Pop != nil {

@@ -26,6 +26,9 @@ func (a *Admin) DeleteTopic(name string) error {
 			return fmt.Errorf("%w: %w", topic.ErrIllegalName, err)
 		}
 	}
+	if err := a.o.State.Full(); err != nil { // the batch is made by changing what is in memory
+		return fmt.Errorf("delete topic %s: %w", name, err)
+	}
 	doomed := []string{name}
 	if a.o.Config.Get().ClearRetryTopicWhenDeleteTopic {
 		doomed = append(doomed, a.popRetryTopics(name)...)

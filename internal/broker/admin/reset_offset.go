@@ -30,6 +30,9 @@ func (a *Admin) ResetOffset(r Reset) (map[int32]int64, error) {
 	if r.QueueID >= t.ReadQueues {
 		return nil, fmt.Errorf("%w: queueId %d of %s, which has %d queues to read", ErrIllegal, r.QueueID, r.Topic, t.ReadQueues)
 	}
+	if err := a.o.State.Full(); err != nil { // before memory says otherwise than the answer
+		return nil, fmt.Errorf("reset offsets of %s: %w", r.Group, err)
+	}
 	out := make(map[int32]int64)
 	if r.QueueID >= 0 {
 		off, err := a.target(&r, r.QueueID)

@@ -403,6 +403,9 @@ func (t *Table) commitDrop(f func(b *state.Batch)) error {
 		f(nil)
 		return nil
 	}
+	if err := t.o.State.Full(); err != nil { // what f forgets would come back
+		return fmt.Errorf("delete consumer offsets: %w", err)
+	}
 	b := t.o.State.NewBatch()
 	f(b)
 	if b.Empty() {

@@ -184,7 +184,14 @@ func (t *Table) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), t.Flush())
 		case <-timer.C:
-			if err := t.Flush(); err != nil {
+			switch err := t.Flush(); {
+			case errors.Is(err, state.ErrFull): // it stays to be flushed
+				timer.Reset(t.o.FlushEvery)
+				select {
+				case t.wake <- struct{}{}:
+				default:
+				}
+			case err != nil:
 				return err
 			}
 		}

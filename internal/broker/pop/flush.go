@@ -114,6 +114,20 @@ func (p *Popper) Collect(b *state.Batch) func(error) {
 	}
 }
 
+// Refuse tells those who wait that the disk is full. What has changed stays to be collected;
+// who asks next is told anew.
+func (p *Popper) Refuse(err error) {
+	f := &p.flush
+	f.mu.Lock()
+	waiting := f.waiting
+	f.waiting = nil
+	f.urgent, f.lazy = false, false
+	f.mu.Unlock()
+	for _, done := range waiting {
+		done(err)
+	}
+}
+
 var metaLastPop = []byte("pop.last")
 
 // collectWindow writes next offset, records and what is set aside under one hold of the

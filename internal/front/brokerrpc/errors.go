@@ -13,6 +13,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -101,6 +102,7 @@ var codes = []struct {
 	{err: storage.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},
 	{err: message.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},
 	{err: storage.ErrDiskFull, code: remoting.ResServiceNotAvailable},
+	{err: state.ErrFull, code: remoting.ResServiceNotAvailable},
 	{err: storage.ErrClosed, code: remoting.ResServiceNotAvailable},
 	{err: storage.ErrBusy, code: remoting.ResSystemBusy},
 	{err: storage.ErrNotFound, code: remoting.ResSystemError},

@@ -9,6 +9,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
 // sentinels are the broker's errors and the proxy's word for each; the first match counts.
@@ -40,6 +41,7 @@ var sentinels = []struct{ of, is error }{
 	{storage.ErrPropertiesTooLarge, proxy.ErrIllegalMessage},
 	{storage.ErrBusy, proxy.ErrBusy},
 	{storage.ErrDiskFull, proxy.ErrBusy},
+	{state.ErrFull, proxy.ErrBusy},
 	{storage.ErrClosed, proxy.ErrBusy},
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Commit makes b take effect and returns when it is as durable as the policy asks. It must
-// not be called from a done function.
+// Commit makes b take effect and returns when it is as durable as the policy asks, or ErrFull
+// at once while the disk is full. It must not be called from a done function.
 func (d *DB) Commit(b *Batch) error {
 	answered := make(chan error, 1)
 	d.CommitAsync(b, func(err error) { answered <- err })
@@ -72,12 +72,27 @@ func (d *DB) takeLazyLocked(round []submission) []submission {
 	return round
 }
 
-// nextLazy is how long the loop may sleep for the sake of lazy sources; negative means
-// for ever.
-func (d *DB) nextLazy() time.Duration {
+// takeHeldLocked appends the sources that waited for room.
+func (d *DB) takeHeldLocked(round []submission) []submission {
+	for s := range d.mu.held {
+		if _, queued := d.mu.sources[s]; !queued {
+			d.mu.sources[s] = struct{}{}
+			round = append(round, submission{source: s})
+		}
+	}
+	clear(d.mu.held)
+	return round
+}
+
+// nextLook is how long the loop may sleep for the sake of lazy sources and of a full disk;
+// negative means for ever.
+func (d *DB) nextLook() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	wait := time.Duration(-1)
+	if d.room.full.Load() || len(d.mu.held) > 0 {
+		wait = roomPause
+	}
 	for _, due := range d.mu.lazy {
 		if left := max(time.Until(due), 0); wait < 0 || left < wait {
 			wait = left
@@ -99,6 +114,11 @@ func (d *DB) submit(s submission) {
 		delete(d.mu.sources, s.source)
 		d.mu.Unlock()
 		s.fail(ErrClosed)
+		return
+	}
+	if d.room.stuck.Load() {
+		d.mu.Unlock()
+		d.refuse(s)
 		return
 	}
 	d.mu.queue = append(d.mu.queue, s)
@@ -128,7 +148,7 @@ func (d *DB) Run(ctx context.Context) error {
 		failed := d.failed.Load()
 		if failed == nil {
 			var due <-chan time.Time
-			if wait := d.nextLazy(); wait >= 0 {
+			if wait := d.nextLook(); wait >= 0 {
 				lazy.Reset(wait)
 				due = lazy.C
 			}
@@ -137,7 +157,11 @@ func (d *DB) Run(ctx context.Context) error {
 				d.drain()
 				continue
 			case <-due:
+				full := d.room.refuses()
 				d.mu.Lock()
+				if !full {
+					d.mu.queue = d.takeHeldLocked(d.mu.queue)
+				}
 				d.mu.queue = d.takeLazyLocked(d.mu.queue)
 				d.mu.Unlock()
 				d.drain()
@@ -145,8 +169,10 @@ func (d *DB) Run(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		}
+		d.room.giveUp()
 		d.mu.Lock()
 		d.mu.running = false
+		d.mu.queue = d.takeHeldLocked(d.mu.queue)
 		d.mu.queue = d.takeLazyLocked(d.mu.queue)
 		d.mu.Unlock()
 		d.drain()
@@ -186,6 +212,12 @@ func (d *DB) drain() {
 
 // commit merges one round into one Pebble batch and answers each submission in order.
 func (d *DB) commit(round []submission) {
+	if d.room.refuses() {
+		for _, s := range round {
+			d.refuse(s)
+		}
+		return
+	}
 	var merged *Batch
 	for i := range round {
 		s := &round[i]
@@ -224,15 +256,49 @@ func (d *DB) apply(b *Batch) (err error) {
 		return *failed
 	}
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
 		if err != nil {
-			err = fmt.Errorf("commit state: %w", err)
-			d.failed.Store(&err)
+			err = d.fail(fmt.Errorf("commit state: %w", err))
 		}
 	}()
+	defer recovered(&err)
+	d.applying.Store(true)
+	defer d.applying.Store(false)
 	return d.p.Apply(b.pb, pebble.Sync)
+}
+
+// fail ends the database; the first failure counts.
+func (d *DB) fail(why error) error {
+	if d.failed.CompareAndSwap(nil, &why) {
+		close(d.ended)
+	}
+	d.poke()
+	return *d.failed.Load()
+}
+
+// refuse answers one submission while the disk is full.
+func (d *DB) refuse(s submission) {
+	if s.source == nil {
+		s.fail(ErrFull)
+		return
+	}
+	d.mu.Lock()
+	delete(d.mu.sources, s.source)
+	d.mu.held[s.source] = struct{}{}
+	d.mu.Unlock()
+	if r, ok := s.source.(Refuser); ok {
+		r.Refuse(ErrFull)
+	}
+}
+
+// refuseQueued answers what waits behind a commit that waits for room.
+func (d *DB) refuseQueued() {
+	d.mu.Lock()
+	queue := d.mu.queue
+	d.mu.queue = nil
+	d.mu.Unlock()
+	for _, s := range queue {
+		d.refuse(s)
+	}
 }
 
 func (s submission) fail(err error) {
@@ -267,7 +333,7 @@ func (d *DB) RunSync(ctx context.Context) error {
 		}
 		if err := d.wal.syncAll(); err != nil {
 			err = fmt.Errorf("sync state: %w", err)
-			d.failed.CompareAndSwap(nil, &err)
+			d.fail(err)
 			return err
 		}
 	}

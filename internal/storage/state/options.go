@@ -2,7 +2,9 @@ package state
 
 import (
 	"fmt"
-	"log/slog"
+	"runtime"
+	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -16,7 +18,7 @@ const (
 	openFiles     = 64
 )
 
-func pebbleOptions(fs vfs.FS, log *slog.Logger) *pebble.Options {
+func pebbleOptions(fs vfs.FS, d *DB) *pebble.Options {
 	o := &pebble.Options{
 		FS: fs,
 		// Not newer: from FormatWALSyncChunks on, log records carry how far the log was
@@ -30,26 +32,87 @@ func pebbleOptions(fs vfs.FS, log *slog.Logger) *pebble.Options {
 		L0StopWritesThreshold:       32,
 		MaxOpenFiles:                openFiles,
 		MaxManifestFileSize:         1 << 20,
-		Logger:                      pebbleLog{log},
-		LoggerAndTracer:             nil,
+		// They are collected beside Open, and crash where it fails; tables of this size need none.
+		DisableTableStats: true,
+		Logger:            pebbleLog{d},
+		EventListener:     &pebble.EventListener{BackgroundError: d.flushFailed},
 	}
 	o.Experimental.FileCacheShards = 1
 	o.Experimental.L0CompactionConcurrency = 10
 	return o
 }
 
+// flushFailed is told of a flush or compaction that failed and that Pebble will try again,
+// without a pause. While Pebble opens, Open would wait for it for ever.
+func (d *DB) flushFailed(err error) {
+	if d.room.opening.Load() != nil {
+		d.fail(err)
+		select {}
+	}
+	now := time.Now().Unix()
+	if d.complained.Swap(now) != now {
+		d.opts.Log.Error("a flush of the state database failed and is tried again", "dir", d.opts.Dir, "err", err)
+	}
+}
+
 // pebbleLog passes Pebble's errors on and drops its chatter.
-type pebbleLog struct{ log *slog.Logger }
+type pebbleLog struct{ d *DB }
 
 // Infof drops.
 func (l pebbleLog) Infof(string, ...interface{}) {}
 
 // Errorf passes on.
 func (l pebbleLog) Errorf(format string, args ...interface{}) {
-	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
+	l.d.opts.Log.Error("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf is called when the database can't go on.
+// Fatalf is called when the database can't go on, and must not return.
 func (l pebbleLog) Fatalf(format string, args ...interface{}) {
-	panic("pebble: " + fmt.Sprintf(format, args...))
+	why := fmt.Errorf("pebble: "+format, args...)
+	if ours() {
+		panic(why)
+	}
+	l.d.die(why)
+}
+
+// die ends the database from one of Pebble's goroutines, where a panic would end the process
+// with a stack for a message: the goroutine stands still, with the locks that it holds, and
+// the committer ends with the failure. Only where a commit waits for one of those locks there
+// is no other way.
+func (d *DB) die(why error) {
+	d.fail(why)
+	for d.applying.Load() {
+		if time.Sleep(time.Second); d.applying.Load() {
+			panic(why)
+		}
+	}
+	select {}
+}
+
+// ours reports whether a function of this package that recovers is on the stack.
+func ours() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for {
+		f, more := frames.Next()
+		for _, name := range []string{"state.(*DB).callOpen", "state.(*DB).apply", "state.(*DB).Close"} {
+			if strings.HasSuffix(f.Function, name) {
+				return true
+			}
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// recovered makes a panic the error of the function that defers it.
+func recovered(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case error:
+		*err = p
+	default:
+		*err = fmt.Errorf("%v", p)
+	}
 }

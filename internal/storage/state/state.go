@@ -21,6 +21,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/lifecycle"
 )
 
 // Space is a keyspace: the first byte of every key in it. Values are never reused.
@@ -56,7 +58,10 @@ type Options struct {
 	// the log durable in it, so that after a power cut this database never knows more than
 	// the log (a lapsed delivery's record never goes without its copy).
 	BeforeSync func() error
-	Log        *slog.Logger
+	// Reserve is how much of the disk is kept for the moment in which it is full; 16 MiB
+	// when zero.
+	Reserve int64
+	Log     *slog.Logger
 }
 
 // Source writes its part of a commit as late as possible: the committer calls Collect
@@ -64,6 +69,13 @@ type Options struct {
 type Source interface {
 	// Collect adds writes to b and returns what is to be called with the outcome.
 	Collect(b *Batch) (done func(error))
+}
+
+// Refuser is a Source with somebody who waits for its commit. While the disk is full, Refuse
+// is called in place of Collect: it tells them, and keeps what was to be written. The source
+// is collected by itself when there is room.
+type Refuser interface {
+	Refuse(err error)
 }
 
 // DB is the database. Create it with Open, run its Loops.
@@ -78,8 +90,11 @@ type DB struct {
 	opts Options
 	wake chan struct{}
 	// failed is set by the first commit that Pebble refused, and final.
-	failed atomic.Pointer[error]
-	mu     struct {
+	failed     atomic.Pointer[error]
+	ended      chan struct{} // closed then
+	applying   atomic.Bool   // a commit is with Pebble
+	complained atomic.Int64  // second of the last complaint about a flush
+	mu         struct {
 		sync.Mutex
 		queue   []submission
 		spare   []submission
@@ -88,6 +103,7 @@ type DB struct {
 		closed  bool
 		sources map[Source]struct{}  // sources that are in the queue
 		lazy    map[Source]time.Time // sources that wait for company, at most until then
+		held    map[Source]struct{}  // sources that wait for room on the disk
 	}
 }
 
@@ -109,20 +125,61 @@ func Open(o Options) (*DB, error) {
 	if o.SyncInterval <= 0 {
 		o.SyncInterval = 500 * time.Millisecond
 	}
+	if o.Reserve <= 0 {
+		o.Reserve = reserveSize
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := newRoom(o)
-	w := newWALFS(vfs.OnDiskFull(o.FS, r.wait), o.Sync, o.BeforeSync)
-	d := &DB{wal: w, room: r, opts: o, wake: make(chan struct{}, 1)}
+	w := newWALFS(vfs.OnDiskFull(o.FS, r.hit), o.Sync, o.BeforeSync)
+	d := &DB{wal: w, room: r, opts: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	d.mu.sources = make(map[Source]struct{})
 	d.mu.lazy = make(map[Source]time.Time)
-	p, err := pebble.Open(o.Dir, pebbleOptions(w, o.Log))
-	if err != nil {
+	d.mu.held = make(map[Source]struct{})
+	r.refused, w.die = d.refuseQueued, d.die
+	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, err)
 	}
-	d.p = p
+	if err := d.openPebble(); err != nil {
+		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, err)
+	}
 	return d, nil
+}
+
+// openPebble turns what Pebble calls fatal into an error too. What is fatal to one of its
+// flushes leaves Open waiting for ever, so it is called beside.
+func (d *DB) openPebble() error {
+	full := func() { d.fail(ErrFull) }
+	d.room.opening.Store(&full)
+	defer d.room.opening.Store(nil)
+	opened := make(chan error, 1)
+	lifecycle.New(d.opts.Log).Go("open the state database", func(context.Context) error {
+		opened <- d.callOpen()
+		return nil
+	})
+	select {
+	case err := <-opened:
+		return err
+	case <-d.ended:
+		return *d.failed.Load()
+	}
+}
+
+func (d *DB) callOpen() (err error) {
+	defer recovered(&err)
+	p, err := pebble.Open(d.opts.Dir, pebbleOptions(d.wal, d))
+	d.p = p
+	return err
+}
+
+// Full is ErrFull while the disk has no room for commits. Who changes memory before it
+// commits asks first.
+func (d *DB) Full() error {
+	if d.room.full.Load() {
+		return ErrFull
+	}
+	return nil
 }
 
 // Loops are the committer and, under asynchronous flush, the loop of the real syncs.
@@ -173,8 +230,9 @@ func (d *DB) Scan(s Space, prefix []byte, each func(key, value []byte) error) (e
 func (d *DB) Sync() error { return d.wal.syncAll() }
 
 // Close commits what is queued, syncs and closes. The loops must have ended. After a
-// failed commit Pebble may hold locks for ever; its files are then left to the next start.
-func (d *DB) Close() error {
+// failed commit Pebble may hold locks for ever, and without any room it would fail while it
+// closes; its files are then left to the next start, which reads them as after a crash.
+func (d *DB) Close() (err error) {
 	d.mu.Lock()
 	if d.mu.closed {
 		d.mu.Unlock()
@@ -185,10 +243,15 @@ func (d *DB) Close() error {
 	d.mu.Lock()
 	d.mu.closed = true
 	d.mu.Unlock()
+	d.room.giveUp()
 	if failed := d.failed.Load(); failed != nil {
 		return *failed
 	}
-	return errors.Join(d.wal.syncAll(), d.p.Close())
+	if err := d.wal.syncAll(); err != nil || !d.room.writable() {
+		return err
+	}
+	defer recovered(&err)
+	return d.p.Close()
 }
 
 // Stats are a few figures of the database for the admin and for tests.

@@ -194,7 +194,7 @@ func TestLazySourceGoesWithTheNextCommit(t *testing.T) {
 	d := open(t, vfs.NewMem(), false)
 	defer d.Close()
 	stop := run(t, d)
-	for d.nextLazy() < 0 { // until the loop runs, lazy sources are committed at once
+	for d.nextLook() < 0 { // until the loop runs, lazy sources are committed at once
 		d.CommitSourceWithin(&counter{}, time.Hour)
 	}
 	c := &counter{n: 1}
@@ -202,7 +202,7 @@ func TestLazySourceGoesWithTheNextCommit(t *testing.T) {
 	if err := d.Commit(put(d, "company", "")); err != nil {
 		t.Fatal(err)
 	}
-	if c.collects != 1 || d.nextLazy() >= 0 {
+	if c.collects != 1 || d.nextLook() >= 0 {
 		t.Errorf("collected %d times", c.collects)
 	}
 	done := make(chan error)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type walFS struct {
 	vfs.FS
 	sync       bool
 	beforeSync func() error
+	die        func(error)   // ends the database from a goroutine of Pebble's
 	dirtied    chan struct{} // a log file became dirty
 	mu         struct {
 		sync.Mutex
@@ -55,6 +57,15 @@ func (w *walFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 		return nil, err
 	}
 	return w.wrap(newname, f), nil
+}
+
+// OpenDir wraps a folder whose sync Pebble panics about.
+func (w *walFS) OpenDir(name string) (vfs.File, error) {
+	f, err := w.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &dirFile{File: f, fs: w}, nil
 }
 
 // Unwrap returns the file system below.
@@ -169,4 +180,20 @@ func (f *manifestFile) SyncData() error {
 		return err
 	}
 	return f.File.SyncData()
+}
+
+// dirFile is an open folder. Without its sync the file that says which manifest counts may
+// not be there after a power cut; Pebble panics then, on whatever goroutine it is.
+type dirFile struct {
+	vfs.File
+	fs *walFS
+}
+
+// Sync returns an error only where the panic that follows is recovered.
+func (f *dirFile) Sync() error {
+	err := f.File.Sync()
+	if err != nil && f.fs.die != nil && !ours() {
+		f.fs.die(fmt.Errorf("sync the folder of the state database: %w", err))
+	}
+	return err
 }
