@@ -131,7 +131,9 @@ func TestFullDisk(t *testing.T) {
 		s.refused("create a group", func() *remoting.Command { n++; return s.createGroup(fmt.Sprintf("g%d", n)) })
 		s.refused("create a topic by sending", func() *remoting.Command { n++; return s.send(fmt.Sprintf("n%d", n), "x") })
 		s.refused("commit an offset", func() *remoting.Command { return s.commitOffset(int64(4 + round)) })
-		s.refused("delete a topic", func() *remoting.Command { return s.call(remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: "orders"}, nil) })
+		s.refused("delete a topic", func() *remoting.Command {
+			return s.call(remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: "orders"}, nil)
+		})
 		s.refused("send", func() *remoting.Command { return s.send("orders", strings.Repeat("x", 5000)) })
 		if a := s.pull(0); a.Code != remoting.ResSuccess || len(a.Body) == 0 {
 			t.Fatalf("round %d: reading: %d %s", round, a.Code, a.Remark)
