@@ -99,7 +99,13 @@ func (p *Puller) Compile(kind, text string) (*filter.Expression, error) {
 	if kind != "" && kind != filter.KindTag && !p.o.Broker.Get().EnablePropertyFilter {
 		return nil, fmt.Errorf("%w: %s (enablePropertyFilter is off)", ErrFilterOff, kind)
 	}
-	e, err := p.filters.compile(kind, text)
+	return p.CompileAny(kind, text)
+}
+
+// CompileAny is Compile whatever enablePropertyFilter says: it is for pulls alone, as in
+// Apache RocketMQ.
+func (p *Puller) CompileAny(kind, text string) (*filter.Expression, error) {
+	e, err := p.filters.Compile(kind, text)
 	switch {
 	case errors.Is(err, filter.ErrUnsupported):
 		return nil, fmt.Errorf("%w: %w", ErrFilterOff, err)

@@ -13,7 +13,6 @@ package pull
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
@@ -59,7 +58,7 @@ type Events struct {
 // Puller is safe for concurrent use.
 type Puller struct {
 	o       Options
-	filters filterCache
+	filters filter.Cache
 	starts  starts
 }
 
@@ -252,41 +251,4 @@ func (s *suspended) again() (answered bool) {
 func (s *suspended) answer() {
 	res, _, err := s.puller.once(&s.r, false)
 	s.puller.finish(&s.r, res, err, s.done)
-}
-
-// filterCache keeps compiled expressions by their text: consumers send the same ones for
-// ever.
-type filterCache struct {
-	mu    sync.RWMutex
-	known map[filterKey]*filter.Expression
-}
-
-type filterKey struct{ kind, text string }
-
-// maxFilters and maxFilterText bound what a client can make the cache hold: it starts anew
-// beyond the one, and keeps no expression that is longer than the other.
-const (
-	maxFilters    = 4096
-	maxFilterText = 4 << 10
-)
-
-func (c *filterCache) compile(kind, text string) (*filter.Expression, error) {
-	k := filterKey{kind, text}
-	c.mu.RLock()
-	e, ok := c.known[k]
-	c.mu.RUnlock()
-	if ok {
-		return e, nil
-	}
-	e, err := filter.Compile(kind, text)
-	if err != nil || len(text) > maxFilterText {
-		return e, err
-	}
-	c.mu.Lock()
-	if c.known == nil || len(c.known) >= maxFilters {
-		c.known = make(map[filterKey]*filter.Expression)
-	}
-	c.known[k] = e
-	c.mu.Unlock()
-	return e, nil
 }

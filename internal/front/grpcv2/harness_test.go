@@ -119,7 +119,7 @@ func (f *fakeBroker) take(q proxy.PopRequest) (proxy.Popped, bool) {
 		if len(p.Batches) == q.Max {
 			break
 		}
-		if r.done || r.popTime != 0 || !q.Filter.Match(r.message.Tag()) {
+		if r.done || r.popTime != 0 || !q.Filter.Match(r.message.Properties) {
 			continue
 		}
 		if p.PopTime == 0 {

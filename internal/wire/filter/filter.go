@@ -1,14 +1,18 @@
-// Package filter compiles subscription expressions: tags now, SQL92 in its own file.
+// Package filter compiles subscription expressions: tags (tags.go) and SQL92 (sql92.go).
 //
 // Invariants: an Expression is immutable and safe for concurrent use; compiling is the
-// only place that rejects. Neighbours: pull, pop and the fronts compile; storage asks
-// the compiled expression while it reads.
+// only place that rejects, with the position and the reason; asking allocates nothing and
+// takes a stack that compiling has bounded. A message without what an expression asks for
+// does not match, and is no error. Neighbours: pull, pop and the fronts compile; storage
+// asks the compiled expression while it reads, longpoll before it wakes.
 package filter
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // Kinds of expressions, as the protocol names them.
@@ -19,7 +23,7 @@ const (
 	matchAll = "*"
 )
 
-// ErrUnsupported is what an expression of an unknown or switched-off kind gets.
+// ErrUnsupported is what an expression of an unknown kind gets.
 var ErrUnsupported = errors.New("filter kind is not supported")
 
 // ErrIllegal is what an expression that can't be read gets.
@@ -31,6 +35,7 @@ type Expression struct {
 	text  string
 	tags  []string // nil = every message
 	codes []int32  // sorted hashes of tags
+	sql   node     // nil for tags
 }
 
 var all = &Expression{kind: KindTag, text: matchAll}
@@ -57,9 +62,9 @@ func Compile(kind, text string) (*Expression, error) {
 }
 
 // MatchTagsCode reports whether a message with this code in the consume queue may match:
-// false is certain, true must be confirmed by Match once the tag is known.
+// false is certain, true must be confirmed by Match once the properties are known.
 func (e *Expression) MatchTagsCode(code int64) bool {
-	if e.MatchesAll() {
+	if e.MatchesAll() || e.sql != nil {
 		return true
 	}
 	if int64(int32(code)) != code {
@@ -72,15 +77,38 @@ func (e *Expression) MatchTagsCode(code int64) bool {
 	return found
 }
 
-// Match reports whether a message with this tag matches.
-func (e *Expression) Match(tag string) bool {
-	return e.MatchesAll() || slices.Contains(e.tags, tag)
+// Match reports whether a message with these properties matches.
+func (e *Expression) Match(p message.Properties) bool {
+	switch {
+	case e.MatchesAll():
+		return true
+	case e.sql != nil:
+		return matchSQL(e.sql, p)
+	}
+	return slices.Contains(e.tags, p.Value(message.PropertyTags))
 }
 
-// MatchesAll reports whether there is nothing to ask.
-func (e *Expression) MatchesAll() bool { return e == nil || e.tags == nil }
+// MatchRecord is MatchTagsCode and Match of a stored record. One that can't be read
+// matches nothing but everything.
+func (e *Expression) MatchRecord(tagsCode int64, record []byte) bool {
+	if e.MatchesAll() {
+		return true
+	}
+	if !e.MatchTagsCode(tagsCode) {
+		return false
+	}
+	p, ok := message.PropertiesOf(record)
+	return ok && e.Match(p)
+}
 
-// Tags are the tags in the order of the text; nil when every message matches. The caller
+// ByProperties reports that tags codes say nothing: each message's properties have to be
+// asked.
+func (e *Expression) ByProperties() bool { return e != nil && e.sql != nil }
+
+// MatchesAll reports whether there is nothing to ask.
+func (e *Expression) MatchesAll() bool { return e == nil || e.tags == nil && e.sql == nil }
+
+// Tags are the tags in the order of the text; nil when there are none to ask for. The caller
 // must not change them.
 func (e *Expression) Tags() []string {
 	if e == nil {

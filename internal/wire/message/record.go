@@ -287,6 +287,26 @@ func DecodeStored(record []byte, m *Message) (n int, err error) {
 	return int(size), nil
 }
 
+// PropertiesOf is the properties of a whole stored record, aliasing it, without looking at
+// the rest: what a filter has to know.
+func PropertiesOf(record []byte) (Properties, bool) {
+	if len(record) < fixedSize {
+		return "", false
+	}
+	be := binary.BigEndian
+	born, store := hostSizes(int32(be.Uint32(record[atSysFlag:])))
+	atBody := int64(atBornHost + born + 8 + store + 4 + 8)
+	if int64(len(record)) < atBody+4 {
+		return "", false
+	}
+	atTail := atBody + 4 + int64(int32(be.Uint32(record[atBody:])))
+	if atTail < atBody+4 || atTail > int64(len(record)) {
+		return "", false
+	}
+	_, properties, ok := decodeTail(record[atTail:], be.Uint32(record[atMagic:]) == MagicV2)
+	return properties, ok
+}
+
 // decodeTail reads topic and properties, which must fill rest exactly.
 func decodeTail(rest []byte, wide bool) (topic string, properties Properties, ok bool) {
 	var length int64

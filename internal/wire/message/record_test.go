@@ -306,9 +306,13 @@ func FuzzDecodeStored(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		PeekHeader(record)
 		var m Message
+		alone, ok := PropertiesOf(record)
 		n, err := DecodeStored(record, &m)
 		if err != nil {
 			return
+		}
+		if n == len(record) && (!ok || alone != m.Properties) {
+			t.Fatalf("properties %q alone, %q with the rest", alone, m.Properties)
 		}
 		if n < fixedSize || n > len(record) {
 			t.Fatalf("a record of %d bytes in %d", n, len(record))
