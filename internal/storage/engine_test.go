@@ -84,3 +84,90 @@ func TestAppendReadReopen(t *testing.T) {
 	fill(t, s, "orders", 1000, 100)
 	s.CloseChecked()
 }
+
+func sql(t *testing.T, text string) *filter.Expression {
+	t.Helper()
+	e, err := filter.Compile(filter.KindSQL92, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// A filter that asks for properties reads through everything, across files and rounds, and
+// says where it stopped.
+func TestReadBySQL(t *testing.T) {
+	s := storetest.Open(t, storage.Options{})
+	const n = 2000
+	var last storage.Placed
+	for i := range n {
+		m := storetest.Message("orders", 0, i, 100+i%300)
+		m.Properties = m.Properties.With("n", fmt.Sprint(i))
+		last = s.MustAppend(m)
+	}
+	s.AwaitDispatch(last.PhysicalOffset + int64(last.Size))
+	for _, c := range []struct {
+		text string
+		want int
+	}{{"n = 1234", 1}, {"n >= 0", n}, {"n BETWEEN 700 AND 1299", 600}, {"absent = 1", 0}} {
+		if got := readAll(t, s, "orders", 0, sql(t, c.text)); len(got) != c.want {
+			t.Errorf("%s: %d records, want %d", c.text, len(got), c.want)
+		}
+	}
+	read := func(r storage.ReadRequest) string {
+		r.Topic = "orders"
+		res := s.Read(r)
+		defer res.Release()
+		out := fmt.Sprintf("%v next %d:", res.Status, res.Next)
+		for _, rec := range res.Records {
+			out += fmt.Sprintf(" %d", rec.QueueOffset)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		r    storage.ReadRequest
+		want string
+	}{
+		{storage.ReadRequest{Filter: sql(t, "n IN ('3','5','9','700')"), MaxMessages: 2}, "FOUND next 9: 3 5"},
+		{storage.ReadRequest{Filter: sql(t, "n IN ('3','5','9','700')"), Offset: 9}, "FOUND next 809: 9 700"},
+		{storage.ReadRequest{Filter: sql(t, "n > 5"), MaxMessages: 100, MaxBytes: 1}, "FOUND next 7: 6"},
+		{storage.ReadRequest{Filter: sql(t, "n = 900")}, "NO_MATCHED_MESSAGE next 800:"},
+		{storage.ReadRequest{Filter: sql(t, "n = 900"), MaxMessages: 1000}, "FOUND next 1000: 900"},
+		{storage.ReadRequest{Filter: sql(t, "n = 900"), Offset: n}, "OFFSET_OVERFLOW_ONE next 2000:"},
+	} {
+		if got := read(c.r); got != c.want {
+			t.Errorf("%s from %d: %s, want %s", c.r.Filter.Text(), c.r.Offset, got, c.want)
+		}
+	}
+	p, ok := s.PropertiesAt(last.PhysicalOffset, last.Size)
+	if got, _ := p.Get("n"); !ok || got != fmt.Sprint(n-1) {
+		t.Errorf("properties %q", p)
+	}
+	if _, ok := s.PropertiesAt(last.PhysicalOffset+1, last.Size); ok {
+		t.Error("properties of what is no record")
+	}
+}
+
+// Two tags of one hash: the entry lets both pass, the record decides.
+func TestReadByTagOfSameHash(t *testing.T) {
+	s := storetest.Open(t, storage.Options{})
+	var last storage.Placed
+	for i, tag := range []string{"Aa", "BB", "BB", "Aa"} {
+		m := storetest.Message("orders", 0, i, 100)
+		m.Properties = m.Properties.With(message.PropertyTags, tag)
+		last = s.MustAppend(m)
+	}
+	s.AwaitDispatch(last.PhysicalOffset + int64(last.Size))
+	only, err := filter.Compile(filter.KindTag, "Aa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := s.Read(storage.ReadRequest{Topic: "orders", Filter: only})
+	if len(res.Records) != 2 || res.Records[1].QueueOffset != 3 || res.Next != 4 || res.Bytes != len(res.Records[0].Bytes)+len(res.Records[1].Bytes) {
+		t.Errorf("%+v", res)
+	}
+	res.Release()
+	if res := s.Read(storage.ReadRequest{Topic: "orders", Offset: 1, MaxMessages: 2, Filter: only}); res.Status != storage.NoMatchedMessage || res.Next != 3 || len(res.Records) != 0 {
+		t.Errorf("%+v", res)
+	}
+}

@@ -30,7 +30,11 @@ type readBuffers struct {
 	codes   []int64
 	records []Record
 	lease   commitlog.Lease
+	copied  []byte // what a scan has taken out of its buffers
 }
+
+// maxKeptCopies is the largest such buffer that is kept for the next result.
+const maxKeptCopies = 512 << 10
 
 var readers = sync.Pool{New: func() any { return new(readBuffers) }}
 
@@ -45,6 +49,9 @@ func (r *ReadResult) Release() {
 	clear(h.spans)
 	clear(h.records)
 	h.spans, h.numbers, h.codes, h.records = h.spans[:0], h.numbers[:0], h.codes[:0], h.records[:0]
+	if h.copied = h.copied[:0]; cap(h.copied) > maxKeptCopies {
+		h.copied = nil
+	}
 	readers.Put(h)
 }
 
@@ -72,9 +79,20 @@ func (e *Engine) Read(r ReadRequest) ReadResult {
 	}
 	h := readers.Get().(*readBuffers)
 	res.held = h
-	e.choose(q, &r, &res, logMin)
-	if len(h.spans) > 0 {
-		e.fetch(q, &res)
+	if r.MaxMessages <= 0 {
+		r.MaxMessages = defaultMaxMessages
+	}
+	if r.MaxBytes <= 0 {
+		r.MaxBytes = defaultMaxBytes
+	}
+	if r.Filter.ByProperties() {
+		e.scan(q, &r, &res, logMin)
+	} else {
+		e.choose(q, &r, &res, logMin)
+		if len(h.spans) > 0 {
+			e.fetch(q, &res)
+			confirm(r.Filter, &res)
+		}
 	}
 	if len(res.Records) == 0 {
 		res.Release()
@@ -85,12 +103,6 @@ func (e *Engine) Read(r ReadRequest) ReadResult {
 // choose looks through the queue's entries and picks those to read.
 func (e *Engine) choose(q *consumequeue.Queue, r *ReadRequest, res *ReadResult, logMin int64) {
 	maxMessages, maxBytes := r.MaxMessages, r.MaxBytes
-	if maxMessages <= 0 {
-		maxMessages = defaultMaxMessages
-	}
-	if maxBytes <= 0 {
-		maxBytes = defaultMaxBytes
-	}
 	all := r.Filter.MatchesAll()
 	h := res.held
 	res.Status = NoMatchedMessage
@@ -155,22 +167,27 @@ func (e *Engine) fetch(q *consumequeue.Queue, res *ReadResult) {
 	if n > 0 {
 		res.Status, res.Records = Found, h.records
 	}
-	if err == nil {
-		return
-	}
-	switch removed := errors.Is(err, commitlog.ErrNoRecord); {
+	switch {
+	case err == nil:
 	case n > 0:
 		res.Next = h.numbers[n]
-	case removed:
-		// Deleted since it was chosen, or damaged: it can't be had, so it is passed.
-		res.Status, res.Next = MessageWasRemoved, h.numbers[0]+1
-		if h.spans[0].Offset >= e.log.Min() {
-			e.opt.Log.Error("a queue's entry leads to no record", "topic", q.Topic.Name, "queue", q.ID, "offset", h.numbers[0])
-		}
 	default:
-		res.Status, res.Next = OffsetFoundNull, h.numbers[0]
-		e.opt.Log.Error("reading the log failed", "topic", q.Topic.Name, "queue", q.ID, "offset", h.numbers[0], "err", err)
+		e.unread(q, res, h.numbers[0], h.spans[0].Offset, err)
 	}
+}
+
+// unread settles a read that has found nothing before a record that can't be read.
+func (e *Engine) unread(q *consumequeue.Queue, res *ReadResult, at, physical int64, err error) {
+	if errors.Is(err, commitlog.ErrNoRecord) {
+		// Deleted since it was chosen, or damaged: it can't be had, so it is passed.
+		res.Status, res.Next = MessageWasRemoved, at+1
+		if physical >= e.log.Min() {
+			e.opt.Log.Error("a queue's entry leads to no record", "topic", q.Topic.Name, "queue", q.ID, "offset", at)
+		}
+		return
+	}
+	res.Status, res.Next = OffsetFoundNull, at
+	e.opt.Log.Error("reading the log failed", "topic", q.Topic.Name, "queue", q.ID, "offset", at, "err", err)
 }
 
 // ReadAt gives a copy of the record at a log offset.
