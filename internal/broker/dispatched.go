@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
@@ -19,7 +20,8 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 			b.Timer.Arrived(d.QueueID, d.StoreTimestamp)
 			continue
 		}
-		b.LongPoll.Arrived(d.Topic, d.QueueID, d.QueueOffset, d.TagsCode)
+		b.LongPoll.Arrived(longpoll.Arrival{Topic: d.Topic, QueueID: d.QueueID, Offset: d.QueueOffset, TagsCode: d.TagsCode,
+			Physical: d.PhysicalOffset, Size: d.Size})
 	}
 }
 

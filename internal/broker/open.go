@@ -24,6 +24,7 @@ import (
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 const (
@@ -97,6 +98,9 @@ func (b *Broker) openTables(o *Options) (err error) {
 		return err
 	}
 	b.LongPoll = longpoll.New(longpoll.Limits{Total: o.Tune.MaxWaiting})
+	b.LongPoll.Properties = func(physical int64, size int32) (message.Properties, bool) {
+		return b.engine.PropertiesAt(physical, size)
+	}
 	b.Topics, err = topic.Open(topic.Options{State: b.State, Config: o.Broker, LogEnd: b.logEnd, Log: o.Log,
 		Events: topic.Events{Changed: func(names []string) { b.topicsChanged(o, names) }}})
 	if err != nil {
@@ -133,8 +137,10 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		return err
 	}
 	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll,
-		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Forbidden: b.forbidden, Subscriptions: b.Clients.Subscriptions, Present: b.Clients.Present,
-		InMemory: b.recent, Left: func(group, topic string) bool { return b.Admin.Left(group, topic) }, Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
+		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Forbidden: b.forbidden, Subscriptions: b.Clients.Subscriptions,
+		Compile: b.Pull.CompileAny, Present: b.Clients.Present, InMemory: b.recent,
+		Left:  func(group, topic string) bool { return b.Admin.Left(group, topic) },
+		Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@
 // Invariants: Wake of a waiter is called exactly once, outside the table's lock, unless
 // Remove returned true; a waiter whose filter refuses the arrival is not woken; Waiting
 // counts the waiters that are in the table now and nothing else; deadlines are real time
-// and one loop sleeps until the next of them.
+// and one loop sleeps until the next of them. A record is read at most once for all who
+// wait for it, and only where a filter has to know its properties.
 //
 // Neighbours: pull and pop park; broker calls Arrived for what was dispatched, Release
 // when a connection has closed and Close when the process stops.
@@ -21,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // AllQueues as queue id of a Key waits for every queue of the topic.
@@ -60,6 +63,21 @@ func (r Reason) String() string {
 // Filter is what the table asks of a subscription: *filter.Expression.
 type Filter interface {
 	MatchTagsCode(code int64) bool
+	ByProperties() bool // the code says nothing, Match has to be asked
+	Match(p message.Properties) bool
+}
+
+// Arrival is a message that readers can see now.
+type Arrival struct {
+	Topic    string
+	QueueID  int32
+	Offset   int64
+	TagsCode int64
+	Physical int64 // where its record lies
+	Size     int32 // of its record; 0 = it can't be read, whoever might want it is woken
+
+	known      bool
+	properties message.Properties
 }
 
 // Waiter is one suspended request. The caller fills in the exported fields and leaves
@@ -93,8 +111,13 @@ type Limits struct {
 // Table is the set of suspended requests. All fields of mu are guarded by it; Wake
 // functions are called without it.
 type Table struct {
+	// Properties reads those of a record. It is set before the table is used, and called
+	// without the table's lock.
+	Properties func(physical int64, size int32) (message.Properties, bool)
+
 	limits  Limits
 	waiting atomic.Int64 // changed under mu; read without it to skip arrivals nobody waits for
+	asking  atomic.Int64 // those of waiting whose filter asks for properties
 	poke    chan struct{}
 	mu      struct {
 		sync.Mutex
@@ -175,6 +198,9 @@ func (t *Table) Park(w *Waiter) error {
 	}
 	t.mu.deadlines.push(w)
 	t.waiting.Add(1)
+	if w.asks() {
+		t.asking.Add(1)
+	}
 	if w.heapPos == 0 {
 		t.pokeRun()
 	}
@@ -228,6 +254,9 @@ func (t *Table) removeLocked(w *Waiter) {
 	}
 	t.mu.deadlines.remove(w)
 	t.waiting.Add(-1)
+	if w.asks() {
+		t.asking.Add(-1)
+	}
 }
 
 func (t *Table) delistLocked(k Key, n *node) {
@@ -245,30 +274,58 @@ func (t *Table) delistLocked(k Key, n *node) {
 // Arrived wakes who waits for a message that readers can now see: every fitting waiter
 // that asked for Each, and of every group one that waits for this queue and one that
 // waits for all queues.
-func (t *Table) Arrived(topic string, queueID int32, offset, tagsCode int64) {
+func (t *Table) Arrived(a Arrival) {
 	if t.waiting.Load() == 0 {
 		return
 	}
+	t.learn(&a)
 	var woken []*Waiter
 	t.mu.Lock()
-	woken = t.takeLocked(woken, slotKey{topic, queueID}, offset, tagsCode)
-	woken = t.takeLocked(woken, slotKey{topic, AllQueues}, offset, tagsCode)
+	woken = t.takeLocked(woken, slotKey{a.Topic, a.QueueID}, &a)
+	woken = t.takeLocked(woken, slotKey{a.Topic, AllQueues}, &a)
 	t.mu.Unlock()
 	wake(woken, Arrived)
 }
 
-func (t *Table) takeLocked(woken []*Waiter, slot slotKey, offset, tagsCode int64) []*Waiter {
+// learn reads a's properties if somebody who waits for it asks for them. Who parks after
+// this looks again and sees the message without being woken.
+func (t *Table) learn(a *Arrival) {
+	if t.asking.Load() == 0 || a.Size == 0 || t.Properties == nil {
+		return
+	}
+	t.mu.Lock()
+	asked := t.askedLocked(slotKey{a.Topic, a.QueueID}, a) || t.askedLocked(slotKey{a.Topic, AllQueues}, a)
+	t.mu.Unlock()
+	if asked {
+		a.properties, a.known = t.Properties(a.Physical, a.Size)
+	}
+}
+
+func (t *Table) askedLocked(slot slotKey, a *Arrival) bool {
+	for _, l := range t.mu.slots[slot] {
+		for _, first := range [...]*node{l.each.first, l.turn.first} {
+			for n := first; n != nil; n = n.next {
+				if n.w.asks() && a.Offset >= n.w.Offset {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (t *Table) takeLocked(woken []*Waiter, slot slotKey, a *Arrival) []*Waiter {
 	for _, l := range t.mu.slots[slot] {
 		var next *node
 		for n := l.each.first; n != nil; n = next {
 			next = n.next
-			if w := n.w; w.wants(offset, tagsCode) {
+			if w := n.w; w.wants(a) {
 				woken = append(woken, w)
 				t.removeLocked(w)
 			}
 		}
 		for n := l.turn.first; n != nil; n = n.next {
-			if w := n.w; w.wants(offset, tagsCode) {
+			if w := n.w; w.wants(a) {
 				woken = append(woken, w)
 				t.removeLocked(w)
 				break
@@ -278,8 +335,18 @@ func (t *Table) takeLocked(woken []*Waiter, slot slotKey, offset, tagsCode int64
 	return woken
 }
 
-func (w *Waiter) wants(offset, tagsCode int64) bool {
-	return offset >= w.Offset && (w.Filter == nil || w.Filter.MatchTagsCode(tagsCode))
+func (w *Waiter) asks() bool { return w.Filter != nil && w.Filter.ByProperties() }
+
+func (w *Waiter) wants(a *Arrival) bool {
+	switch {
+	case a.Offset < w.Offset:
+		return false
+	case w.Filter == nil:
+		return true
+	case w.Filter.ByProperties():
+		return !a.known || w.Filter.Match(a.properties)
+	}
+	return w.Filter.MatchTagsCode(a.TagsCode)
 }
 
 // WakeNext wakes the longest waiting request of k, or else of all queues of k's topic

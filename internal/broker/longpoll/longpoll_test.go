@@ -12,11 +12,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 type oneCode int64
 
 func (c oneCode) MatchTagsCode(code int64) bool { return int64(c) == code }
+func (c oneCode) ByProperties() bool            { return false }
+func (c oneCode) Match(message.Properties) bool { panic("the code decides") }
 
 // log collects wake-ups by name.
 type wakeLog struct {
@@ -72,13 +77,13 @@ func TestWhoIsWoken(t *testing.T) {
 		l.waiter("g1.all", Key{"T", AllQueues, "g1"}), l.waiter("g1.all2", Key{"T", AllQueues, "g1"}),
 		l.waiter("g2.other", Key{"T", 3, "g2"}))
 
-	table.Arrived("other", 0, 5, 0)
+	table.Arrived(Arrival{Topic: "other", QueueID: 0, Offset: 5, TagsCode: 0})
 	expect(t, &l, "")
-	table.Arrived("T", 0, 4, 0) // below what the pulls wait for
+	table.Arrived(Arrival{Topic: "T", QueueID: 0, Offset: 4, TagsCode: 0}) // below what the pulls wait for
 	expect(t, &l, "g1.all arrived, g1.first arrived")
-	table.Arrived("T", 0, 5, 1)
+	table.Arrived(Arrival{Topic: "T", QueueID: 0, Offset: 5, TagsCode: 1})
 	expect(t, &l, "g1.all2 arrived, g1.second arrived, pull0 arrived, pull0b arrived")
-	table.Arrived("T", 0, 6, 7)
+	table.Arrived(Arrival{Topic: "T", QueueID: 0, Offset: 6, TagsCode: 7})
 	expect(t, &l, "pullTag arrived")
 	if n := table.Waiting(); n != 3 {
 		t.Errorf("%d wait, want pull1, pullAhead and g2.other", n)
@@ -102,7 +107,7 @@ func TestRetryArrivalWakes(t *testing.T) {
 	w := l.waiter("pop", Key{"T", 2, "g"})
 	w.Also = []Key{{"%RETRY%g_T", AllQueues, "g"}, {"%RETRY%g+T", AllQueues, "g"}}
 	park(t, table, w)
-	table.Arrived("%RETRY%g+T", 0, 0, 0)
+	table.Arrived(Arrival{Topic: "%RETRY%g+T", QueueID: 0, Offset: 0, TagsCode: 0})
 	expect(t, &l, "pop arrived")
 	empty(t, table)
 }
@@ -151,9 +156,9 @@ func TestLimitCountsWhoReallyWaits(t *testing.T) {
 		}
 		switch rnd.Intn(7) {
 		case 0:
-			table.Arrived("T", w.Key.QueueID, 0, 0)
+			table.Arrived(Arrival{Topic: "T", QueueID: w.Key.QueueID, Offset: 0, TagsCode: 0})
 		case 1:
-			table.Arrived("R", 9, 0, 0)
+			table.Arrived(Arrival{Topic: "R", QueueID: 9, Offset: 0, TagsCode: 0})
 		case 2:
 			table.Release(w.Holder)
 		case 3:
@@ -260,7 +265,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	}
 	for i := range int64(messages) {
 		end.Store(i + 1)
-		table.Arrived("T", 0, i, 0)
+		table.Arrived(Arrival{Topic: "T", QueueID: 0, Offset: i, TagsCode: 0})
 		if i%16 == 0 {
 			runtime.Gosched()
 		}
@@ -296,7 +301,7 @@ func TestWaitersAreSmall(t *testing.T) {
 func BenchmarkArrivedNobodyWaits(b *testing.B) {
 	table := New(Limits{Total: 10})
 	for b.Loop() {
-		table.Arrived("T", 0, 0, 0)
+		table.Arrived(Arrival{Topic: "T", QueueID: 0, Offset: 0, TagsCode: 0})
 	}
 }
 
@@ -306,6 +311,60 @@ func BenchmarkParkArrive(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		table.Park(w)
-		table.Arrived("T", 0, 0, 0)
+		table.Arrived(Arrival{Topic: "T", QueueID: 0, Offset: 0, TagsCode: 0})
+	}
+}
+
+// Properties are read once for all who wait for a message and ask for them, and not when
+// nobody does.
+func TestFiltersByProperties(t *testing.T) {
+	reads := 0
+	table := New(Limits{Total: 10})
+	table.Properties = func(physical int64, size int32) (message.Properties, bool) {
+		reads++
+		return message.Properties("").With("a", fmt.Sprint(physical)), size == 100
+	}
+	var woken []string
+	park := func(name string, f Filter) {
+		err := table.Park(&Waiter{Key: Key{Topic: "T"}, Each: true, Filter: f, Deadline: time.Now().Add(time.Hour),
+			Wake: func(Reason) { woken = append(woken, name) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sql := func(text string) Filter {
+		e, err := filter.Compile(filter.KindSQL92, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	arrived := func(topic string, physical int64, size int32) string {
+		woken = nil
+		table.Arrived(Arrival{Topic: topic, TagsCode: 1, Physical: physical, Size: size})
+		slices.Sort(woken)
+		return fmt.Sprint(woken, " ", reads)
+	}
+	expect := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	park("tags", oneCode(1))
+	expect(arrived("T", 1, 100), "[tags] 0")
+	park("one", sql("a = 1"))
+	park("also one", sql("a = 1"))
+	park("two", sql("a = 2"))
+	park("none", sql("b = 1"))
+	expect(arrived("U", 1, 100), "[] 0")
+	expect(arrived("T", 3, 100), "[] 1")
+	expect(arrived("T", 1, 100), "[also one one] 2")
+	expect(arrived("T", 2, 7), "[none two] 3") // it could not be read: they look for themselves
+	park("one", sql("a = 1"))
+	expect(arrived("T", 1, 0), "[one] 3")
+	expect(arrived("T", 1, 100), "[] 3")
+	if table.asking.Load() != 0 || table.Waiting() != 0 {
+		t.Error("who is gone still counts")
 	}
 }
