@@ -27,7 +27,7 @@ import (
 //	send topic=T queue=0 body=x [props=(A:1,B:2)] [reconsume=1] [max=3] [default=TBW102]
 //	batch topic=T queue=0, one "body props…" a line
 //	send-back group=g topic=T queue=0 offset=0 [level=3] [max=1]
-//	pull group=g topic=T queue=0 offset=0 [max=32] [filter=(a || b)] [wait=10s] [commit=5]
+//	pull group=g topic=T queue=0 offset=0 [max=32] [filter=(a || b) | sql=(a = 1)] [wait=10s] [commit=5]
 //	commit group=g topic=T queue=0 offset=5
 //	start group=g topic=T queue=0
 //	reset group=g topic=T queue=0 offset=0
@@ -178,6 +178,9 @@ func (tr *transcript) sendBack(d *datadriven.TestData) string {
 func (tr *transcript) pull(d *datadriven.TestData) string {
 	r := pull.Request{Group: str(d, "group", "g"), Topic: str(d, "topic", "T"), QueueID: num(d, "queue", 0), Offset: int64(num(d, "offset", 0)),
 		MaxMessages: num(d, "max", 32), Subscribed: true, Expression: str(d, "filter", "*")}
+	if text := str(d, "sql", ""); text != "" {
+		r.Kind, r.Expression = "SQL92", text
+	}
 	if off := num(d, "commit", -1); off >= 0 {
 		r.Commit, r.CommitOffset = true, int64(off)
 	}

@@ -91,6 +91,11 @@ func (b *testBroker) open(loops bool) {
 	b.offsets, err = offset.Open(offset.Options{State: b.db})
 	b.fatal(err)
 	b.polls = longpoll.New(longpoll.Limits{Total: 1000})
+	b.polls.Properties = func(physical int64, _ int32) (message.Properties, bool) {
+		record, err := b.store.ReadAt(physical)
+		b.fatal(err)
+		return message.PropertiesOf(record)
+	}
 	pub := publish.New(publish.Options{
 		Store: b.store, Topics: b.topics, Broker: b.cfg,
 		Group: func(name string) (publish.GroupLimits, error) {
@@ -140,7 +145,8 @@ func (b *testBroker) open(loops bool) {
 		if d.Source != "" {
 			p.Dispatched(d.Source)
 		}
-		polls.Arrived(d.Topic, d.QueueID, d.QueueOffset, d.TagsCode)
+		polls.Arrived(longpoll.Arrival{Topic: d.Topic, QueueID: d.QueueID, Offset: d.QueueOffset, TagsCode: d.TagsCode,
+			Physical: d.PhysicalOffset, Size: d.Size})
 	}
 	if dropped, err := b.pop.DropBeyond(); err != nil {
 		b.t.Fatal(err)

@@ -155,7 +155,7 @@ func (s *memStore) Read(r storage.ReadRequest) (res storage.ReadResult) {
 				panic(err)
 			}
 			res.Next = off + 1
-			if !r.Filter.MatchTagsCode(message.TagsCode(m.Tag())) {
+			if !r.Filter.MatchRecord(message.TagsCode(m.Tag()), rec) {
 				continue
 			}
 			res.Bytes += len(rec)

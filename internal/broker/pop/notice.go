@@ -47,7 +47,7 @@ func (p *Popper) hasMessages(q *request, w *window) bool {
 	}
 	for i := range w.mu.aside {
 		e := &w.mu.aside[i]
-		if !e.anyTag && !q.Filter.MatchTagsCode(e.tagsCode) {
+		if !e.mayMatch(q.Filter) {
 			continue
 		}
 		if order == nil || order.admitLocked(e.group) {
@@ -69,7 +69,7 @@ func (p *Popper) hasMessages(q *request, w *window) bool {
 		}
 		for i := range res.Records {
 			rec := &res.Records[i]
-			if !q.Filter.MatchTagsCode(rec.TagsCode) || w.flag == receipt.FlagRetryV1 && foreign(rec.Bytes, q.Group) {
+			if !q.Filter.MatchRecord(rec.TagsCode, rec.Bytes) || w.flag == receipt.FlagRetryV1 && foreign(rec.Bytes, q.Group) {
 				continue
 			}
 			if order == nil || order.admit(messageGroup(rec.Bytes)) {

@@ -38,6 +38,7 @@ import (
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 )
 
 // Errors of Ack, AckBatch and ChangeInvisible. In none of these cases had the call any
@@ -101,6 +102,8 @@ type Options struct {
 	Forbidden func(group, topic string) bool
 	// Subscriptions are the different filters of the group's live members.
 	Subscriptions func(group, topic string) []*clients.Subscription
+	// Compile reads their expressions; nil: filter.Compile, each time anew.
+	Compile func(kind, text string) (*filter.Expression, error)
 	// Present reports whether a client is connected: its deliveries with automatic renewal
 	// are kept. It must not call back.
 	Present func(clientID string) bool
@@ -219,6 +222,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 1 << 20
+	}
+	if o.Compile == nil {
+		o.Compile = filter.Compile
 	}
 	if o.MaxRenew == 0 {
 		o.MaxRenew = 3 * time.Hour

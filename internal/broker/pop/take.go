@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -116,6 +116,7 @@ type taking struct {
 	records []storage.Record
 	passed  []int64      // set aside before and to be so no more
 	aside   []asideEntry // to be set aside
+	learned []asideEntry // set aside before, refused, and now known for what they are
 	full    bool         // nothing more can be set aside
 	bytes   int
 	minPop  int64     // the least popTime that is later than all earlier deliveries
@@ -124,7 +125,7 @@ type taking struct {
 	counts  []int32   // earlier deliveries of records, when ordered
 
 	othersKnown bool
-	others      []*clients.Subscription
+	others      []*filter.Expression
 }
 
 // take delivers up to want messages and returns how many.
@@ -165,6 +166,10 @@ func (t *taking) take() int {
 // member may be restarting.
 const unwantedFor = 60_000
 
+// mostDoubtful is how many messages that were set aside one attempt reads only to learn
+// whether its filter wants them.
+const mostDoubtful = 256
+
 // selectAsideLocked picks what was set aside and this request may have. Once a second it
 // looks for what nobody wants any more, which passes after a while.
 func (t *taking) selectAsideLocked() (selected []asideEntry) {
@@ -176,9 +181,10 @@ func (t *taking) selectAsideLocked() (selected []asideEntry) {
 	if sweep {
 		w.mu.swept = now
 	}
+	sure := 0
 	for i := range w.mu.aside {
 		e := &w.mu.aside[i]
-		wanted := e.anyTag || t.q.Filter.MatchTagsCode(e.tagsCode)
+		wanted := e.mayMatch(t.q.Filter)
 		switch {
 		case !wanted && t.order != nil:
 			t.order.block(e.group)
@@ -189,13 +195,19 @@ func (t *taking) selectAsideLocked() (selected []asideEntry) {
 				t.order.block(e.group)
 			}
 		case wanted:
-			if len(selected) < t.want {
+			if sure < t.want && len(selected) < t.want+mostDoubtful {
 				selected = append(selected, *e)
-			} else if !sweep {
-				return selected
+				if e.sure(t.q.Filter) {
+					sure++
+				}
+			} else {
+				t.a.more = t.a.more || sure < t.want
+				if !sweep {
+					return selected
+				}
 			}
 			e.unwanted = 0
-		case sweep && t.wantedByOthers(e.tagsCode):
+		case sweep && t.wantedByOthers(e.tagsCode, e.properties):
 			e.unwanted = 0
 		case sweep && e.unwanted == 0:
 			e.unwanted = now
@@ -218,9 +230,17 @@ func (t *taking) fromAside(selected []asideEntry) {
 			continue
 		}
 		rec := res.Records[0]
-		if e.anyTag && !t.q.Filter.MatchTagsCode(rec.TagsCode) {
+		if !e.sure(t.q.Filter) {
+			e.learn(&rec)
+			if !e.mayMatch(t.q.Filter) {
+				t.learned = append(t.learned, *e)
+				res.Release()
+				continue
+			}
+		}
+		if len(t.records) == t.want {
 			res.Release()
-			continue
+			break
 		}
 		t.passed = append(t.passed, e.offset)
 		t.minPop = max(t.minPop, e.lastPop+1)
@@ -328,8 +348,8 @@ func (t *taking) sift(res storage.ReadResult, room int) {
 		}
 		switch {
 		case t.w.flag == receipt.FlagRetryV1 && foreign(rec.Bytes, t.q.Group):
-		case !t.q.Filter.MatchTagsCode(rec.TagsCode):
-			if !t.wantedByOthers(rec.TagsCode) {
+		case !t.q.Filter.MatchRecord(rec.TagsCode, rec.Bytes):
+			if p, _ := message.PropertiesOf(rec.Bytes); !t.wantedByOthers(rec.TagsCode, p) {
 				break
 			}
 			if !t.keep(rec, 0, room) {
@@ -367,7 +387,11 @@ func (t *taking) keep(rec *storage.Record, key uint64, room int) bool {
 		key = messageGroup(rec.Bytes)
 		t.order.block(key)
 	}
-	t.aside = append(t.aside, asideEntry{offset: rec.QueueOffset, tagsCode: rec.TagsCode, group: key})
+	e := asideEntry{offset: rec.QueueOffset, tagsCode: rec.TagsCode, group: key}
+	if t.bySQL() {
+		e.learn(rec)
+	}
+	t.aside = append(t.aside, e)
 	return true
 }
 
@@ -382,30 +406,40 @@ func (t *taking) add(rec storage.Record, key uint64, attempts int32) {
 // alone reports whether every live member of the group has this request's filter.
 func (t *taking) alone() bool {
 	t.askOthers()
-	for _, s := range t.others {
-		if s.Expression != t.q.Filter.Text() {
+	for _, x := range t.others {
+		if x.Text() != t.q.Filter.Text() || x.Kind() != t.q.Filter.Kind() {
 			return false
 		}
 	}
 	return true
 }
 
+// bySQL reports whether somebody in the group filters by more than tags.
+func (t *taking) bySQL() bool {
+	t.askOthers()
+	return t.q.Filter.ByProperties() || slices.ContainsFunc(t.others, (*filter.Expression).ByProperties)
+}
+
+// askOthers finds the filters of the group's live members. One that can't be read wants
+// nothing: its member is refused, too.
 func (t *taking) askOthers() {
-	if !t.othersKnown {
-		t.othersKnown = true
-		t.others = t.p.o.Subscriptions(t.q.Group, t.q.Topic)
+	if t.othersKnown {
+		return
+	}
+	t.othersKnown = true
+	for _, s := range t.p.o.Subscriptions(t.q.Group, t.q.Topic) {
+		if x, err := t.p.o.Compile(s.Kind, s.Expression); err == nil {
+			t.others = append(t.others, x)
+		}
 	}
 }
 
 // wantedByOthers reports whether a live subscription of the group takes what this
 // request's filter refuses.
-func (t *taking) wantedByOthers(code int64) bool {
+func (t *taking) wantedByOthers(code int64, p message.Properties) bool {
 	t.askOthers()
-	for _, s := range t.others {
-		if s.Kind != "" && s.Kind != "TAG" {
-			continue
-		}
-		if s.Expression == "*" || s.Expression == "" || slices.Contains(s.Codes, int32(code)) && int64(int32(code)) == code {
+	for _, x := range t.others {
+		if x.ByProperties() && x.Match(p) || !x.ByProperties() && x.MatchTagsCode(code) {
 			return true
 		}
 	}
@@ -434,6 +468,11 @@ func (t *taking) deliver(wasFull bool) int {
 	moved := t.next != w.mu.next || len(t.passed)+len(t.aside) > 0
 	if t.next != w.mu.next {
 		w.mu.next, w.mu.nextDirty = t.next, true
+	}
+	for i := range t.learned {
+		if at, there := w.asideAtLocked(t.learned[i].offset); there {
+			w.mu.aside[at].know(&t.learned[i])
+		}
 	}
 	w.takeAsideLocked(t.passed)
 	for _, e := range t.aside {
@@ -536,7 +575,7 @@ func (t *taking) wakeOthers() {
 		return
 	}
 	for _, e := range t.aside {
-		t.p.o.LongPoll.Arrived(t.q.Topic, t.w.key.queue, math.MaxInt64, e.tagsCode)
+		t.p.o.LongPoll.Arrived(longpoll.Arrival{Topic: t.q.Topic, QueueID: t.w.key.queue, Offset: math.MaxInt64, TagsCode: e.tagsCode})
 	}
 }
 

@@ -118,10 +118,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			if a.Key == "tags" {
 				for _, text := range a.Vals {
 					sub := &clients.Subscription{Expression: text}
-					if text != "*" {
-						sub.Codes = []int32{message.JavaHash(text)}
-					}
 					subs = append(subs, sub)
+				}
+			}
+			if a.Key == "sql" {
+				for _, text := range a.Vals {
+					subs = append(subs, &clients.Subscription{Expression: text, Kind: "SQL92"})
 				}
 			}
 		}
@@ -243,10 +245,12 @@ func (s *script) request(d *datadriven.TestData) Request {
 	if s.opt(d, "init") == "max" {
 		r.InitMode = InitMax
 	}
-	if text := s.opt(d, "tag"); text != "" {
-		e, err := filter.Compile("TAG", text)
-		s.b.fatal(err)
-		r.Filter = e
+	for kind, arg := range map[string]string{filter.KindTag: "tag", filter.KindSQL92: "sql"} {
+		if text := s.opt(d, arg); text != "" {
+			e, err := filter.Compile(kind, text)
+			s.b.fatal(err)
+			r.Filter = e
+		}
 	}
 	return r
 }

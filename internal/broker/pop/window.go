@@ -4,7 +4,12 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
+
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // windowKey names a window. topic is the real one: a retry topic for redeliveries.
@@ -106,6 +111,38 @@ type asideEntry struct {
 	attempts int32
 	anyTag   bool  // tagsCode is not known: it was given back
 	unwanted int64 // since when no member wants it; not persisted
+
+	// What an SQL filter asks; not persisted. Without it a member with such a filter has to
+	// read the message.
+	known      bool
+	properties message.Properties
+}
+
+// learn takes what filters ask from the message itself.
+func (e *asideEntry) learn(rec *storage.Record) {
+	p, _ := message.PropertiesOf(rec.Bytes)
+	e.anyTag, e.tagsCode, e.known, e.properties = false, rec.TagsCode, true, message.Properties(strings.Clone(string(p)))
+}
+
+// know takes over what another copy of the entry has learned.
+func (e *asideEntry) know(o *asideEntry) {
+	e.anyTag, e.tagsCode, e.known, e.properties = o.anyTag, o.tagsCode, o.known, o.properties
+}
+
+// sure reports whether the entry knows all that f asks.
+func (e *asideEntry) sure(f *filter.Expression) bool {
+	return f.MatchesAll() || !e.anyTag && (e.known || !f.ByProperties())
+}
+
+// mayMatch reports whether f wants the message, as far as the entry knows.
+func (e *asideEntry) mayMatch(f *filter.Expression) bool {
+	switch {
+	case !e.sure(f):
+		return true
+	case f.ByProperties():
+		return f.Match(e.properties)
+	}
+	return f.MatchTagsCode(e.tagsCode)
 }
 
 // movedEntry remembers that an offset was moved on while a receipt of it still looks valid.

@@ -39,7 +39,7 @@ func (s *Server) popFilter(group, topic, kind, text string) (*filter.Expression,
 	if text == "" {
 		return nil, nil
 	}
-	expr, err := s.b.Pull.Compile(kind, text)
+	expr, err := s.b.Pull.CompileAny(kind, text)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest)
 			return q, nil, err
 		}
 	}
-	if q.Filter, err = compileFilter(req.GetFilterExpression()); err != nil {
+	if q.Filter, err = s.compileFilter(req.GetFilterExpression()); err != nil {
 		return q, nil, err
 	}
 	if route, err = s.proxy.Route(ctx, q.Topic); err != nil {
@@ -147,12 +147,12 @@ func pollTime(asked, remaining, requestTimeout time.Duration, version string) (t
 	return min(d, remaining-answerMargin), nil
 }
 
-func compileFilter(e *v2.FilterExpression) (*filter.Expression, error) {
-	kind := "TAG"
+func (s *Service) compileFilter(e *v2.FilterExpression) (*filter.Expression, error) {
+	kind := filter.KindTag
 	if e.GetType() == v2.FilterType_SQL {
-		kind = "SQL92"
+		kind = filter.KindSQL92
 	}
-	x, err := filter.Compile(kind, e.GetExpression())
+	x, err := s.filters.Compile(kind, e.GetExpression())
 	if err != nil {
 		return nil, refuse(v2.Code_ILLEGAL_FILTER_EXPRESSION, "%s", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -501,9 +502,28 @@ func TestFilters(t *testing.T) {
 			t.Errorf("received tag %s", tag)
 		}
 	}
-	req.FilterExpression = &v2.FilterExpression{Type: v2.FilterType_SQL, Expression: "a > 5"}
-	if _, st, err := c.receive(c.ctx(), req); err != nil || st.GetCode() != v2.Code_ILLEGAL_FILTER_EXPRESSION {
-		t.Errorf("SQL: %v, %v", st, err)
+}
+
+// SQL filters work, and say what is wrong with one and where (R104).
+func TestSQLFilters(t *testing.T) {
+	t.Parallel()
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("orders", "NORMAL")
+	c := dial(t, srv.GRPC(), "c")
+	for i := range 12 {
+		c.send("orders", 1, func(m *v2.Message) { m.UserProperties = map[string]string{"amount": strconv.Itoa(i)} })
+	}
+	req := receiveRequest("orders", "g")
+	req.FilterExpression = &v2.FilterExpression{Type: v2.FilterType_SQL, Expression: "amount BETWEEN 3 AND 7 AND note IS NULL"}
+	for _, m := range c.take(req, 5) {
+		if n, _ := strconv.Atoi(m.GetUserProperties()["amount"]); n < 3 || n > 7 {
+			t.Errorf("received %v", m.GetUserProperties())
+		}
+	}
+	req.FilterExpression.Expression = "amount > 'x'"
+	_, st, err := c.receive(c.ctx(), req)
+	if err != nil || st.GetCode() != v2.Code_ILLEGAL_FILTER_EXPRESSION || !strings.Contains(st.GetMessage(), "position 10") {
+		t.Errorf("%v, %v", st, err)
 	}
 }
 

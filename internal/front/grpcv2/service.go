@@ -25,6 +25,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/proxy"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 )
 
 // Options is what New needs.
@@ -49,6 +50,7 @@ type Service struct {
 	advertised     *v2.Endpoints // nil without Options.Advertise
 	log            *slog.Logger
 
+	filters   filter.Cache
 	answering atomic.Int64 // bytes of messages on their way to clients
 
 	stopping chan struct{}
