@@ -290,7 +290,10 @@ func TestSuspend(t *testing.T) {
 	r := request()
 	r.Suspend, r.Holder = time.Minute, 7
 	answer := f.waiting(t, r)
-	arrive := func(code int64) { off := f.store.put("T", 0, code, 1); f.o.LongPoll.Arrived(longpoll.Arrival{Topic: "T", Offset: off, TagsCode: code}) }
+	arrive := func(code int64) {
+		off := f.store.put("T", 0, code, 1)
+		f.o.LongPoll.Arrived(longpoll.Arrival{Topic: "T", Offset: off, TagsCode: code})
+	}
 	arrive(tagB)
 	if _, _, n := answer(); n != 0 || f.o.LongPoll.Waiting() != 1 {
 		t.Fatal("woken by a message that the filter refuses")
