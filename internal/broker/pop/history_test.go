@@ -293,7 +293,7 @@ func (m *model) took(r *Request, res *Result) (got []place) {
 				m.rt.Fatalf("%s at %v was delivered in state %+v", p.id, at, p.condition)
 			case h.PopTime <= p.popTime:
 				m.rt.Fatalf("%v was delivered at %d and then at %d", at, p.popTime, h.PopTime)
-			case !r.Filter.Match(p.tag):
+			case !r.Filter.Match(withTag(p.tag)):
 				m.rt.Fatalf("%v of tag %s was delivered to %s", at, p.tag, r.Filter.Text())
 			case b.Attempts != nil && b.Attempts[j] != p.attempts && m.groups[r.Group].kinds[r.Topic] == ordered:
 				m.rt.Fatalf("%v: attempt %d, want %d", at, b.Attempts[j], p.attempts)

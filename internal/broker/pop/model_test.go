@@ -308,16 +308,21 @@ func (m *model) verdicts(h given) []error {
 	return []error{ErrExpired, ErrStale}
 }
 
+// withTag is the properties of a message with a tag.
+func withTag(tag string) message.Properties {
+	return message.Properties("").With(message.PropertyTags, tag)
+}
+
 // wanted reports whether a live member of the group takes tag.
 func (g *modelGroup) wanted(topic, tag string) bool {
-	return slices.ContainsFunc(g.subs[topic], func(e *filter.Expression) bool { return e.Match(tag) })
+	return slices.ContainsFunc(g.subs[topic], func(e *filter.Expression) bool { return e.Match(withTag(tag)) })
 }
 
 // refusable are the places that a request may pass: it does not want them, nor does anybody
 // else.
 func (m *model) refusable(r *Request) (all []place) {
 	for at, p := range m.all() {
-		if p.state == visible && at.group == r.Group && m.origin(at) == r.Topic && !r.Filter.Match(p.tag) && !m.groups[r.Group].wanted(r.Topic, p.tag) {
+		if p.state == visible && at.group == r.Group && m.origin(at) == r.Topic && !r.Filter.Match(withTag(p.tag)) && !m.groups[r.Group].wanted(r.Topic, p.tag) {
 			all = append(all, at)
 		}
 	}
