@@ -17,6 +17,7 @@ func (b *Broker) storageEvents(o *Options) storage.Events {
 	events.Written = func(records, bytes int, took time.Duration) {
 		b.Admin.Put.Add(int64(records))
 		b.Admin.PutBytes.Add(int64(bytes))
+		b.Admin.PutTimes.Add(records, took)
 		if written != nil {
 			written(records, bytes, took)
 		}

@@ -4,6 +4,8 @@
 //	go run ./test/compat                          against this source tree's Bolide
 //	go run ./test/compat --server apache          against Apache RocketMQ 5.5.0
 //	go run ./test/compat --server ready.json      against what a ready file names
+//	go run ./test/compat --server apache --suites mqadmin --record
+//	                                              writes what mqadmin prints into testdata
 //
 // Suites: go (golang/v5 and the classic Go client), java (the classic client and
 // rocketmq-client-java), mqadmin (Apache's tool), differences (docs/differences.md, asked over
@@ -65,6 +67,7 @@ type harness struct {
 	apache bool   // it is Apache's
 	target servers.Ready
 	count  int
+	record bool // what Apache's servers answer is written into testdata
 
 	passed, failed int
 	javaClasspath  string
@@ -78,6 +81,7 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	flag.StringVar(&chosen, "suites", "go,java,mqadmin,differences,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
+	flag.BoolVar(&h.record, "record", false, "with --server apache: write what mqadmin prints into testdata")
 	flag.Parse()
 	h.apache = h.apache || h.kind == "apache"
 	if h.root, err = sourceRoot(ctx); err != nil {
@@ -133,7 +137,7 @@ func (h *harness) start(ctx context.Context) (*servers.Server, error) {
 	case "bolide":
 		s, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: filepath.Join(h.work, "server")})
 	case "apache":
-		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "server")})
+		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "server"), NoProxy: h.record})
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {

@@ -1,118 +1,182 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
-	"regexp"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/test/servers"
 )
 
-// mqadminSuite runs Apache's own administration tool. What is wanted of its output holds for
-// Apache's servers too; it is the tool that prints it, from what the server answers.
+// recordedMQAdmin is what mqadmin prints against Apache's servers, written by
+//
+//	go run ./test/compat --server apache --suites mqadmin --record
+const recordedMQAdmin = "test/compat/testdata/mqadmin-5.5.0.txt"
+
+// mqadminSuite runs Apache's own administration tool, command by command, and compares what
+// it prints with what it prints against Apache's servers: the tool prints what the server
+// answers. The comparison needs no Apache server, its side is recorded.
 func mqadminSuite(ctx context.Context, h *harness) error {
-	classpath, err := servers.ApacheClasspath(ctx)
-	if err != nil {
+	m := &mqadmin{h: h, values: map[string]string{
+		"{broker}": h.target.Broker, "{namesrv}": h.target.Namesrv, "{work}": filepath.Join(h.work, "mqadmin"),
+	}}
+	recorded, err := readRecorded(filepath.Join(h.root, recordedMQAdmin))
+	if err != nil && !h.record {
 		return err
 	}
-	if err := h.buildJava(ctx); err != nil {
+	if err := m.prepare(); err != nil {
 		return err
 	}
-	broker := regexp.QuoteMeta(h.target.Broker)
-	const topic, group, messages = "mqadmin-topic", "mqadmin-group", "60"
-	steps := []struct {
-		name string
-		args []string
-		want []string // patterns, each somewhere in the output
-	}{
-		{"updateTopic", []string{"-c", "DefaultCluster", "-t", topic, "-r", "4", "-w", "4", "-a", "+message.type=NORMAL"}, []string{
-			`create topic to ` + broker + ` success`, `readQueueNums=4, writeQueueNums=4, perm=RW-`}},
-		{"updateSubGroup", []string{"-c", "DefaultCluster", "-g", group, "-r", "5"}, []string{
-			`create subscription group to ` + broker + ` success`, `retryMaxTimes=5`}},
-		{"topicRoute", []string{"-t", topic}, []string{
-			`"brokerName":\s*"broker-a"`, broker, `"readQueueNums":\s*4`, `"writeQueueNums":\s*4`, `"perm":\s*6`}},
-		{"clusterList", nil, []string{`DefaultCluster\s+broker-a\s+0\s+` + broker + `\s+V5_`}},
-		{"topicList", nil, []string{`(?m)^` + topic + `\s*$`, `(?m)^%RETRY%` + group + `\s*$|(?m)^TBW102\s*$`}},
-		{"topicStatus", []string{"-t", topic}, []string{
-			`broker-a\s+0\s+0\s+15\s+\d{4}-`, `broker-a\s+3\s+0\s+15\s+\d{4}-`}},
-		{"consumerProgress", []string{"-g", group}, []string{
-			`Consume TPS`, topic + `\s+broker-a\s+0\s+15\s+15\s+0`, `Diff Total: 0`}},
-		{"consumerProgress", nil, []string{group + `\s+.*OFFLINE`}},
+	if err := m.start(ctx); err != nil {
+		return err
 	}
-	for _, s := range steps {
-		if s.name == "topicStatus" {
-			// Messages to look at, consumed by the group that is asked for later.
-			ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
-			for _, args := range [][]string{{"write-evenly", topic, messages}, {"consume", topic, messages, group}} {
-				if out, err := h.java(ctx, h.target, args...).CombinedOutput(); err != nil {
-					cancel()
-					return fmt.Errorf("%v: %w\n%s", args, err, out)
-				}
-			}
-			cancel()
+	defer m.stop()
+	var out strings.Builder
+	again := map[string]int{} // how often a command has been run
+	for _, s := range mqadminSteps {
+		text, err := m.run(s.line)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.line, err)
 		}
-		_, err := h.mqadmin(ctx, classpath, s.name, s.args, s.want)
-		h.report("mqadmin "+s.name, err)
+		m.remember(s.line, text)
+		got := m.normal(text)
+		title := s.line
+		if again[title]++; again[title] > 1 {
+			title += fmt.Sprint(" #", again[title])
+		}
+		fmt.Fprintf(&out, "=== %s\n%s\n", title, got)
+		if strings.HasPrefix(s.line, "@") {
+			if strings.Contains(text, "Exception") {
+				return fmt.Errorf("%s: %s", s.line, text)
+			}
+			continue
+		}
+		if h.record {
+			h.report("recorded: mqadmin "+title, nil)
+			continue
+		}
+		h.report("mqadmin "+title, s.compare(got, recorded[title]))
 	}
-	return h.queryMessage(ctx, classpath, topic)
+	if h.record {
+		return os.WriteFile(filepath.Join(h.root, recordedMQAdmin), []byte(out.String()), 0o644)
+	}
+	return nil
 }
 
-// queryMessage is R097: one message is found by its key, its id, its offset id and its
-// place in the queue; each answer says where to look next.
-func (h *harness) queryMessage(ctx context.Context, classpath, topic string) error {
-	found := map[string]string{}
-	for _, s := range []struct {
-		name string
-		args []string // $NAME stands for what an earlier pattern has found
-		want string   // its groups are named
-	}{
-		{"sendMessage", []string{"-t", topic, "-k", "order-7", "-p", "looked for"}, `broker-a\s+(?P<queue>\d)\s+SEND_OK\s+(?P<id>[0-9A-F]{32,})`},
-		{"queryMsgByKey", []string{"-t", topic, "-k", "order-7"}, `$id\s+$queue\s+(?P<offset>\d+)`},
-		{"queryMsgByUniqueKey", []string{"-t", topic, "-i", "$id"}, `(?s)OffsetID:\s+(?P<place>[0-9A-F]{32,}).*Keys:\s+\[?order-7`},
-		{"queryMsgById", []string{"-t", topic, "-i", "$place"}, `(?s)Message ID:\s+$id.*Queue Offset:\s+$offset`},
-		{"queryMsgByOffset", []string{"-t", topic, "-b", "broker-a", "-i", "$queue", "-o", "$offset"}, `(?s)Queue ID:\s+$queue.*Queue Offset:\s+$offset`},
+// readRecorded reads the sections of a record, by their command.
+func readRecorded(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]string{}
+	for section := range strings.SplitSeq(string(text), "=== ") {
+		line, rest, _ := strings.Cut(section, "\n")
+		of[line] = strings.TrimSuffix(rest, "\n")
+	}
+	return of, nil
+}
+
+// mqadmin is the running tool.
+type mqadmin struct {
+	h      *harness
+	values map[string]string // what placeholders in commands stand for
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr bytes.Buffer
+}
+
+// prepare writes the files that some commands read.
+func (m *mqadmin) prepare() error {
+	dir := m.values["{work}"]
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"topics.json": `[{"topicName":"adm-list-1","readQueueNums":2,"writeQueueNums":2,"perm":6},{"topicName":"adm-list-2","readQueueNums":3,"writeQueueNums":3,"perm":4}]`,
+		"groups.json": `[{"groupName":"adm-group-list-1","retryMaxTimes":3},{"groupName":"adm-group-list-2","consumeEnable":false}]`,
 	} {
-		fill := func(text string) string {
-			for name, value := range found {
-				text = strings.ReplaceAll(text, "$"+name, value)
-			}
-			return text
-		}
-		for i := range s.args {
-			s.args[i] = fill(s.args[i])
-		}
-		want := fill(s.want)
-		out, err := h.mqadmin(ctx, classpath, s.name, s.args, []string{want})
-		h.report("mqadmin "+s.name, err)
-		if err != nil {
-			return nil // the rest asks for what this one was to find
-		}
-		pattern := regexp.MustCompile(want)
-		for i, value := range pattern.FindSubmatch(out) {
-			if name := pattern.SubexpNames()[i]; name != "" {
-				found[name] = string(value)
-			}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (h *harness) mqadmin(ctx context.Context, classpath, command string, args, want []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	all := append([]string{"-Xmx256m", "-Duser.home=" + h.work, "-cp", classpath,
-		"org.apache.rocketmq.tools.command.MQAdminStartup", command, "-n", h.target.Namesrv}, args...)
-	out, err := exec.CommandContext(ctx, "java", all...).CombinedOutput()
+func (m *mqadmin) start(ctx context.Context) (err error) {
+	classpath, err := servers.ApacheClasspath(ctx)
 	if err != nil {
-		return out, fmt.Errorf("%w\n%s", err, out)
+		return err
 	}
-	for _, w := range want {
-		if !regexp.MustCompile(w).Match(out) {
-			return out, fmt.Errorf("%q is not in the output:\n%s", w, out)
+	work := m.values["{work}"]
+	m.cmd = exec.CommandContext(ctx, "java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Duser.home="+work, "-Drocketmq.home.dir="+work,
+		"-Drocketmq.namesrv.addr="+m.h.target.Namesrv, "-cp", classpath, filepath.Join(m.h.root, "test", "compat", "mqadmin", "Admin.java"))
+	m.cmd.Dir = work // some commands write files
+	m.cmd.Stderr = &m.stderr
+	if m.in, err = m.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := m.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	m.out = bufio.NewReader(out)
+	return m.cmd.Start()
+}
+
+func (m *mqadmin) stop() {
+	m.in.Close()
+	m.cmd.Wait()
+}
+
+// run runs one command and returns what it printed.
+func (m *mqadmin) run(line string) (string, error) {
+	words := strings.Fields(line)
+	for i, w := range words {
+		for name, value := range m.values {
+			w = strings.ReplaceAll(w, name, value)
 		}
+		words[i] = w
 	}
-	return out, nil
+	if !strings.HasPrefix(line, "@") && !strings.Contains(line, " -n ") {
+		words = append(words, "-n", m.h.target.Namesrv)
+	}
+	if _, err := fmt.Fprintln(m.in, strings.Join(words, "\t")); err != nil {
+		return "", err
+	}
+	kill := time.AfterFunc(2*time.Minute, func() { m.cmd.Process.Kill() })
+	defer kill.Stop()
+	length, err := m.out.ReadString('\n')
+	if err != nil {
+		return "", errors.Join(err, errors.New(m.stderr.String()))
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(length))
+	if err != nil {
+		return "", err
+	}
+	text := make([]byte, n)
+	_, err = io.ReadFull(m.out, text)
+	return string(text), err
+}
+
+// remember keeps what later commands ask for: ids of messages and clients.
+func (m *mqadmin) remember(line, text string) {
+	words := strings.Fields(text)
+	switch {
+	case strings.HasPrefix(line, "@send ") && len(words) == 2:
+		m.values["{msgid}"], m.values["{offsetid}"] = words[0], words[1]
+	case strings.HasPrefix(line, "@consume ") && len(words) == 1:
+		m.values["{client}"] = words[0]
+	}
 }

@@ -68,6 +68,8 @@ type Admin struct {
 	// broker feeds them from events.
 	Put, PutBytes, Got Meter
 
+	// PutTimes is how long the log takes to write.
+	PutTimes PutTimes
 	// Counters are what was sent and received by topic and by group; fed like the meters.
 	Counters Counters
 

@@ -19,10 +19,7 @@ type CommitLog interface {
 
 // apacheVersion is what tools take for the server's version: the one whose behaviour this
 // server has.
-const (
-	apacheVersion     = "513"
-	apacheVersionName = "V5_5_0"
-)
+const apacheVersionName = "V5_5_0"
 
 // RuntimeInfo is how this broker is, under the names that tools of Apache RocketMQ look
 // for. What this server does not have (thread pools, a page cache lock) is there and zero.
@@ -31,7 +28,6 @@ func (a *Admin) RuntimeInfo() map[string]string {
 	c := a.o.Config.Get()
 	info := map[string]string{
 		"brokerActive":                    "true",
-		"brokerVersion":                   apacheVersion,
 		"brokerVersionDesc":               apacheVersionName,
 		"bootTimestamp":                   itoa(a.booted.UnixMilli()),
 		"runtime":                         spell(now.Sub(a.booted)),
@@ -62,6 +58,8 @@ func (a *Admin) RuntimeInfo() map[string]string {
 func (a *Admin) addCounts(info map[string]string) {
 	put, got := a.Put.Read(), a.Got.Read()
 	info["putTps"], info["getFoundTps"], info["getTransferredTps"], info["getTotalTps"] = rates(put), rates(got), rates(got), rates(got)
+	info["putMessageDistributeTime"], info["putMessageEntireTimeMax"] = a.PutTimes.text()
+	info["getMessageEntireTimeMax"] = "0"
 	info["getMissTps"] = "0.0 0.0 0.0"
 	info["putMessageTimesTotal"] = itoa(put.Total)
 	info["putMessageSizeTotal"] = itoa(a.PutBytes.Read().Total)
