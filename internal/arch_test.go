@@ -74,6 +74,7 @@ var ranks = map[string]int{
 	"internal/storage/segment": 3,
 	"internal/storage/state":   3,
 	"internal/wire/transport":  3,
+	"internal/wire/h2":         3,
 
 	"internal/wire/listen":   2,
 	"internal/wire/remoting": 2,
@@ -82,11 +83,12 @@ var ranks = map[string]int{
 
 	"internal/wire/message": 1,
 
-	"internal/wire/names": 0,
-	"internal/config":     0,
-	"internal/clock":      0,
-	"internal/lifecycle":  0,
-	"client/rebalance":    0,
+	"internal/wire/names":   0,
+	"internal/wire/readbuf": 0,
+	"internal/config":       0,
+	"internal/clock":        0,
+	"internal/lifecycle":    0,
+	"client/rebalance":      0,
 }
 
 // testSupport may be imported by tests only; it may import what its rank allows.
@@ -100,6 +102,7 @@ var testSupport = map[string]int{
 var goKeywordAllowed = map[string]bool{
 	"internal/lifecycle":      true,
 	"internal/wire/transport": true,
+	"internal/wire/h2":        true,
 }
 
 // osFilesAllowed names the packages that may touch the disk without a vfs.FS.

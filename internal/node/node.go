@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"google.golang.org/grpc"
 
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/lifecycle"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
@@ -34,7 +34,7 @@ type Node struct {
 	parts    parts
 	remoting *transport.Server // every port but the VIP one
 	vip      *transport.Server // refuses what that port does not serve
-	grpc     *grpc.Server
+	grpc     *h2.Server
 
 	inner *lifecycle.Group // store, broker, name server
 	edge  *lifecycle.Group // connections
@@ -142,7 +142,7 @@ func (n *Node) drain(ctx context.Context) error {
 	var err error
 	if n.grpc != nil {
 		err = n.parts.grpcFront.Drain(ctx)
-		n.grpc.Stop()
+		n.grpc.Stop(ctx)
 	}
 	for _, s := range []*transport.Server{n.remoting, n.vip} {
 		err = errors.Join(err, s.Shutdown(ctx))
@@ -158,11 +158,11 @@ func (n *Node) drain(ctx context.Context) error {
 func (n *Node) abandon() {
 	_ = n.edge.Stop()
 	closeAll(n.listeners)
-	if n.grpc != nil {
-		n.grpc.Stop()
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	if n.grpc != nil {
+		n.grpc.Stop(ctx)
+	}
 	for _, s := range []*transport.Server{n.remoting, n.vip} {
 		if s != nil {
 			_ = s.Shutdown(ctx)

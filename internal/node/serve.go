@@ -3,12 +3,8 @@ package node
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"net"
 
-	"google.golang.org/grpc"
-
-	"github.com/bolidemq/bolide/internal/front/grpcv2"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/listen"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -21,7 +17,7 @@ func (n *Node) serve(certificate *tls.Config) {
 	options.Handler = n.parts.handleVIP
 	n.vip = transport.NewServer(options)
 	if n.parts.grpcFront != nil {
-		n.grpc = grpc.NewServer(grpcv2.ServerOptions()...)
+		n.grpc = h2.NewServer(h2.Options{Log: n.log})
 		n.parts.grpcFront.Register(n.grpc)
 	}
 	for _, l := range n.listeners {
@@ -37,19 +33,9 @@ func (n *Node) serve(certificate *tls.Config) {
 		})
 		if n.grpc != nil {
 			n.edge.Go(name+" gRPC", func(ctx context.Context) error {
-				return serveGRPC(ctx, n.grpc, split.GRPC())
+				return n.grpc.Serve(ctx, split.GRPC())
 			})
 		}
 		n.edge.Go(name+" listener", split.Run)
 	}
-}
-
-// serveGRPC accepts until ctx ends; the connections go on until the server is stopped.
-func serveGRPC(ctx context.Context, s *grpc.Server, l net.Listener) error {
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
-	err := s.Serve(l)
-	if ctx.Err() != nil || errors.Is(err, grpc.ErrServerStopped) || errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }

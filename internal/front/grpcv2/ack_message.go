@@ -1,30 +1,29 @@
 package grpcv2
 
 import (
-	"context"
 	"sync"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
 // ackCall is one AckMessage: its request, its work and its answer. Like a sendCall it is
-// pooled, decodes and encodes itself, and its strings alias the request's buffer until the
-// answer is encoded.
+// pooled, decodes and encodes itself, and its strings alias the request's bytes until the
+// call is answered.
 type ackCall struct {
-	buf          mem.Buffer
+	s            *Service
+	call         *h2.Call
 	group, topic string
 	entries      []ackEntry
 	tooMany      bool // more than maxEntries: the rest was not read
 	handles      []receipt.Handle
 	index        []int // of the entry that a handle is from
 
-	completed chan []error
-	complete  func([]error)
+	complete func([]error) // is finish
 
 	code v2.Code
 	text string
@@ -41,17 +40,19 @@ type ackEntry struct {
 	text       string
 }
 
-var ackCalls = sync.Pool{New: func() any {
-	c := &ackCall{completed: make(chan []error, 1)}
-	c.complete = func(errs []error) { c.completed <- errs }
+var ackCalls sync.Pool
+
+func newAckCall() *ackCall {
+	c, _ := ackCalls.Get().(*ackCall)
+	if c == nil {
+		c = &ackCall{}
+		c.complete = c.finish
+	}
 	return c
-}}
+}
 
 func (c *ackCall) release() {
-	if c.buf != nil {
-		c.buf.Free()
-		c.buf = nil
-	}
+	c.s, c.call = nil, nil
 	if cap(c.entries) > 1024 {
 		return // an exceptional call's memory is not kept
 	}
@@ -61,45 +62,51 @@ func (c *ackCall) release() {
 	ackCalls.Put(c)
 }
 
-// ackMessageHandler stands in for the generated handler, as sendMessageHandler does.
-func ackMessageHandler(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-	c := ackCalls.Get().(*ackCall)
-	if err := dec(c); err != nil {
+// ackMessage serves the RPC: it acknowledges the entries, all in one call to the broker,
+// which commits them together.
+func (s *Service) ackMessage(call *h2.Call) {
+	c := newAckCall()
+	if err := c.read(call.Message()); err != nil {
 		c.release()
-		return nil, err
-	}
-	s := srv.(*Service)
-	if interceptor == nil {
-		s.ackMessage(ctx, c)
-		return c, nil
-	}
-	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: v2.MessagingService_AckMessage_FullMethodName}
-	return interceptor(ctx, c, info, func(ctx context.Context, req any) (any, error) {
-		s.ackMessage(ctx, req.(*ackCall))
-		return req, nil
-	})
-}
-
-// ackMessage acknowledges the entries, all in one call to the broker, which commits them
-// together.
-func (s *Service) ackMessage(ctx context.Context, c *ackCall) {
-	s.calls.begin()
-	defer s.calls.end()
-	if err := s.tryAck(ctx, c); err != nil {
-		c.code, c.text = s.codeOf("AckMessage", err)
-		c.entries = c.entries[:0]
+		call.Fail(codes.Internal, "the request can't be read: "+err.Error())
 		return
 	}
-	s.settleAck(c)
+	s.calls.begin()
+	c.s, c.call = s, call
+	if err := s.tryAck(c); err != nil {
+		c.code, c.text = s.codeOf("AckMessage", err)
+		c.entries = c.entries[:0]
+		c.answer()
+	}
 }
 
-// settleAck writes the statuses of the answer: one per entry, and theirs overall where
-// they agree.
-func (s *Service) settleAck(c *ackCall) {
+// finish takes what became of the handles.
+func (c *ackCall) finish(errs []error) {
+	for k, err := range errs {
+		c.entries[c.index[k]].err = err
+	}
+	c.settle()
+	c.answer()
+}
+
+func (c *ackCall) answer() {
+	s, call := c.s, c.call
+	b := h2.NewBuffer()
+	at := b.Begin()
+	b.B = c.appendAnswer(b.B)
+	b.End(at)
+	c.release()
+	call.Answer(b, nil)
+	s.calls.end()
+}
+
+// settle writes the statuses of the answer: one per entry, and theirs overall where they
+// agree.
+func (c *ackCall) settle() {
 	c.code, c.text = v2.Code_INTERNAL_SERVER_ERROR, "ack message result is empty"
 	for i := range c.entries {
 		e := &c.entries[i]
-		e.code, e.text = s.codeOf("AckMessage", e.err)
+		e.code, e.text = c.s.codeOf("AckMessage", e.err)
 		switch {
 		case i == 0:
 			c.code, c.text = e.code, e.text
@@ -109,8 +116,10 @@ func (s *Service) settleAck(c *ackCall) {
 	}
 }
 
-func (s *Service) tryAck(ctx context.Context, c *ackCall) error {
-	if _, err := clientID(ctx); err != nil {
+// tryAck hands the acknowledgements on, or says why none of them is; then it is not
+// completed.
+func (s *Service) tryAck(c *ackCall) error {
+	if _, err := clientID(c.call); err != nil {
 		return err
 	}
 	if err := checkTopic(c.topic); err != nil {
@@ -131,14 +140,12 @@ func (s *Service) tryAck(ctx context.Context, c *ackCall) error {
 		c.handles, c.index = append(c.handles, h), append(c.index, i)
 	}
 	if len(c.handles) == 0 {
+		c.finish(nil)
 		return nil
 	}
-	s.proxy.Ack(c.group, c.topic, c.handles, c.complete)
 	// The broker answers when the acks are as durable as they should be. They count
-	// whether the caller still waits or not, and their names lie in the request's buffer.
-	for k, err := range <-c.completed {
-		c.entries[c.index[k]].err = err
-	}
+	// whether the caller still waits or not.
+	s.proxy.Ack(c.group, c.topic, c.handles, c.complete)
 	return nil
 }
 
@@ -152,10 +159,8 @@ func parseHandle(text string) (receipt.Handle, error) {
 	return h, nil
 }
 
-// readWire implements wireReader: an AckMessageRequest.
-func (c *ackCall) readWire(buf mem.Buffer) (err error) {
-	c.buf = buf
-	b := buf.ReadOnlyData()
+// read reads an AckMessageRequest, which must stay what it is for as long as c is used.
+func (c *ackCall) read(b []byte) (err error) {
 	for len(b) > 0 {
 		var num protowire.Number
 		var v []byte
@@ -208,16 +213,9 @@ func (e *ackEntry) read(b []byte) (err error) {
 	return nil
 }
 
-// appendWire implements wireWriter: it encodes the AckMessageResponse and releases the
-// call.
-func (c *ackCall) appendWire() (mem.BufferSlice, error) {
-	size := statusFieldSize(1, c.code, c.text)
-	for i := range c.entries {
-		size += protowire.SizeTag(2) + protowire.SizeBytes(c.entries[i].size())
-	}
-	pool := mem.DefaultBufferPool()
-	buf := pool.Get(size)
-	b := appendStatusField((*buf)[:0], 1, c.code, c.text)
+// appendAnswer encodes the AckMessageResponse.
+func (c *ackCall) appendAnswer(b []byte) []byte {
+	b = appendStatusField(b, 1, c.code, c.text)
 	for i := range c.entries {
 		e := &c.entries[i]
 		b = protowire.AppendTag(b, 2, protowire.BytesType)
@@ -226,9 +224,7 @@ func (c *ackCall) appendWire() (mem.BufferSlice, error) {
 		b = appendString(b, 2, e.handle)
 		b = appendStatusField(b, 3, e.code, e.text)
 	}
-	*buf = b
-	c.release()
-	return mem.BufferSlice{mem.NewBuffer(buf, pool)}, nil
+	return b
 }
 
 func (e *ackEntry) size() int {

@@ -5,23 +5,22 @@ import (
 	"testing"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 )
 
-// sameAck compares what readWire made of a request with what the protobuf library makes.
+// sameAck compares what read made of a request with what the protobuf library makes.
 func sameAck(t *testing.T, wire []byte) {
 	t.Helper()
 	var want v2.AckMessageRequest
 	wantErr := proto.Unmarshal(wire, &want)
-	c := ackCalls.Get().(*ackCall)
+	c := newAckCall()
 	defer c.release()
-	err := c.readWire(mem.SliceBuffer(append([]byte(nil), wire...)))
+	err := c.read(append([]byte(nil), wire...))
 	if (err == nil) != (wantErr == nil) {
 		if wantErr != nil && err == nil {
 			return // in a field that the server does not read
 		}
-		t.Fatalf("readWire: %v, protobuf: %v", err, wantErr)
+		t.Fatalf("read: %v, protobuf: %v", err, wantErr)
 	}
 	if err != nil {
 		return
@@ -71,17 +70,12 @@ func TestAckAnswer(t *testing.T) {
 			Status: &v2.Status{Code: v2.Code_MULTIPLE_RESULTS, Message: "MULTIPLE_RESULTS"}, Entries: []*v2.AckMessageResultEntry{
 				{MessageId: "1", Status: &v2.Status{Code: v2.Code_INTERNAL_SERVER_ERROR, Message: "no disk"}}, {MessageId: "2", Status: ok}}}},
 	} {
-		call := &ackCall{entries: c.entries}
-		newHarness(t).service.settleAck(call)
-		wire, err := call.appendWire()
-		if err != nil {
-			t.Fatal(err)
-		}
+		call := &ackCall{s: newHarness(t).service, entries: c.entries}
+		call.settle()
 		var got v2.AckMessageResponse
-		if err := proto.Unmarshal(wire.Materialize(), &got); err != nil {
+		if err := proto.Unmarshal(call.appendAnswer(nil), &got); err != nil {
 			t.Fatal(err)
 		}
-		wire.Free()
 		if !proto.Equal(&got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, &got, c.want)
 		}

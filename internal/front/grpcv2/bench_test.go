@@ -28,11 +28,12 @@ import (
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
-// swift is a broker that costs nothing: what is measured is the front and grpc-go.
+// swift is a broker that costs nothing: what is measured is the front and its transport.
 type swift struct {
 	*fakeBroker
 	records []storage.Record
@@ -95,27 +96,40 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// server is a gRPC server of either make.
+type server interface {
+	Serve(ctx context.Context, l net.Listener) error
+}
+
+type plain struct{ *grpc.Server }
+
+func (p plain) Serve(_ context.Context, l net.Listener) error { return p.Server.Serve(l) }
+
 // serveBench serves in the given mode until its input ends.
 func serveBench(mode string) {
-	options := ServerOptions()
-	if mode == "plain" {
-		options = nil
-	}
-	srv := grpc.NewServer(options...)
+	var srv server
 	switch mode {
-	case "plain", "empty":
-		v2.RegisterMessagingServiceServer(srv, empty{})
+	case "plain":
+		s := grpc.NewServer()
+		v2.RegisterMessagingServiceServer(s, empty{})
+		srv = plain{s}
+	case "empty":
+		s := h2.NewServer(h2.Options{})
+		v2.RegisterMessagingServiceServer(s, empty{})
+		srv = s
 	default:
+		h := h2.NewServer(h2.Options{})
 		s := newSwift()
 		s.wait = mode == "wait"
 		go s.complete()
-		New(Options{Proxy: proxy.New(proxy.Options{Backend: s}), Clock: clock.New()}).Register(srv)
+		New(Options{Proxy: proxy.New(proxy.Options{Backend: s}), Clock: clock.New()}).Register(h)
+		srv = h
 	}
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
-	go srv.Serve(lis)
+	go srv.Serve(context.Background(), lis)
 	if path := os.Getenv(serveMode + "_PROFILE"); path != "" {
 		f, err := os.Create(path)
 		if err != nil {
@@ -227,8 +241,8 @@ func (empty) SendMessage(context.Context, *v2.SendMessageRequest) (*v2.SendMessa
 	return &v2.SendMessageResponse{Status: ok, Entries: []*v2.SendResultEntry{{Status: ok, MessageId: "01A1B2C3D4E5F60011223344556677"}}}, nil
 }
 
-// BenchmarkSend: "plain" is an empty handler with grpc-go's own options, "empty" the same
-// with ours, "front" this front over a broker that costs nothing, "wait" the same
+// BenchmarkSend: "plain" is an empty handler of grpc-go, "empty" the same generated handler
+// over package h2, "front" this front over a broker that costs nothing, "wait" the same
 // completed by another goroutine, as the log's writer does.
 func BenchmarkSend(b *testing.B) {
 	for _, mode := range []string{"plain", "empty", "front", "wait"} {
@@ -295,15 +309,12 @@ func BenchmarkEncodeDelivery(b *testing.B) {
 		b.Run(strconv.Itoa(int(d)), func(b *testing.B) {
 			b.ReportAllocs()
 			e := deliveryEncoder{topic: resource("orders"), digest: d, popped: p}
+			var buf []byte
 			for i := range b.N {
 				if err := e.set(&p.Batches[0], i%32); err != nil {
 					b.Fatal(err)
 				}
-				wire, err := e.appendWire()
-				if err != nil {
-					b.Fatal(err)
-				}
-				wire.Free()
+				buf = e.append(buf[:0])
 			}
 		})
 	}

@@ -19,30 +19,48 @@ const (
 	headerVersion  = "x-mq-client-version"
 )
 
-func header(ctx context.Context, name string) string {
-	if v := metadata.ValueFromIncomingContext(ctx, name); len(v) > 0 {
+// caller is who makes a call, as its headers and its connection tell: an *h2.Call, or what
+// the context of a generated handler carries.
+type caller interface {
+	Header(name string) string
+	// RemoteAddr comes from the PROXY header where there was one.
+	RemoteAddr() netip.AddrPort
+	LocalAddr() netip.AddrPort
+}
+
+// callerOf is the caller of a generated handler.
+func callerOf(ctx context.Context) caller { return contextCaller{ctx} }
+
+type contextCaller struct{ ctx context.Context }
+
+func (c contextCaller) Header(name string) string {
+	if v := metadata.ValueFromIncomingContext(c.ctx, name); len(v) > 0 {
 		return v[0]
 	}
 	return ""
 }
 
+func (c contextCaller) RemoteAddr() netip.AddrPort {
+	if p, ok := peer.FromContext(c.ctx); ok {
+		return addrPort(p.Addr)
+	}
+	return netip.AddrPort{}
+}
+
+func (c contextCaller) LocalAddr() netip.AddrPort {
+	if p, ok := peer.FromContext(c.ctx); ok {
+		return addrPort(p.LocalAddr)
+	}
+	return netip.AddrPort{}
+}
+
 // clientID is the caller's id, or the refusal of a call without one.
-func clientID(ctx context.Context) (string, error) {
-	id := header(ctx, headerClientID)
+func clientID(by caller) (string, error) {
+	id := by.Header(headerClientID)
 	if isBlank(id) {
 		return "", refuse(v2.Code_CLIENT_ID_REQUIRED, "client id cannot be empty")
 	}
 	return id, nil
-}
-
-// peerAddrs are the two ends of the caller's connection; the remote one comes from the
-// PROXY header where there was one.
-func peerAddrs(ctx context.Context) (remote, local netip.AddrPort) {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return
-	}
-	return addrPort(p.Addr), addrPort(p.LocalAddr)
 }
 
 func addrPort(a net.Addr) netip.AddrPort {

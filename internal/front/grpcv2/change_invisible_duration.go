@@ -21,7 +21,7 @@ func (s *Service) ChangeInvisibleDuration(ctx context.Context, req *v2.ChangeInv
 }
 
 func (s *Service) changeInvisible(ctx context.Context, req *v2.ChangeInvisibleDurationRequest) (h receipt.Handle, err error) {
-	if _, err = clientID(ctx); err != nil {
+	if _, err = clientID(callerOf(ctx)); err != nil {
 		return h, err
 	}
 	topic, group, err := topicAndGroup(req.GetTopic(), req.GetGroup())

@@ -15,7 +15,7 @@ func (s *Service) EndTransaction(ctx context.Context, req *v2.EndTransactionRequ
 }
 
 func (s *Service) endTransaction(ctx context.Context, req *v2.EndTransactionRequest) error {
-	if _, err := clientID(ctx); err != nil {
+	if _, err := clientID(callerOf(ctx)); err != nil {
 		return err
 	}
 	if _, err := topicName(req.GetTopic()); err != nil {

@@ -19,7 +19,7 @@ func (s *Service) endpoints(ctx context.Context, asked *v2.Endpoints) *v2.Endpoi
 	case len(asked.GetAddresses()) > 0:
 		return withScheme(asked)
 	}
-	_, local := peerAddrs(ctx)
+	local := callerOf(ctx).LocalAddr()
 	return endpointsOf(local.Addr().String(), int32(local.Port()))
 }
 

@@ -20,7 +20,7 @@ func (s *Service) ForwardMessageToDeadLetterQueue(ctx context.Context, req *v2.F
 }
 
 func (s *Service) forward(ctx context.Context, req *v2.ForwardMessageToDeadLetterQueueRequest) error {
-	if _, err := clientID(ctx); err != nil {
+	if _, err := clientID(callerOf(ctx)); err != nil {
 		return err
 	}
 	topic, group, err := topicAndGroup(req.GetTopic(), req.GetGroup())

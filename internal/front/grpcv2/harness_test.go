@@ -2,7 +2,6 @@ package grpcv2
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -14,10 +13,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -282,11 +283,11 @@ func newHarness(t testing.TB, change ...func(*Options)) *harness {
 		f(&o)
 	}
 	h.service = New(o)
-	srv := grpc.NewServer(ServerOptions()...)
+	srv := h2.NewServer(h2.Options{})
 	h.service.Register(srv)
 	lis := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(lis) }()
+	go func() { served <- srv.Serve(context.Background(), lis) }()
 	conn, err := grpc.NewClient("passthrough:///bolide", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
 	if err != nil {
@@ -301,8 +302,8 @@ func newHarness(t testing.TB, change ...func(*Options)) *harness {
 			t.Errorf("drain: %v", err)
 		}
 		h.stop()
-		srv.Stop()
-		if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		srv.Stop(ctx)
+		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
 	})
@@ -318,6 +319,28 @@ func (h *harness) as(client string, more ...string) context.Context {
 		kv = append(kv, headerClientID, client)
 	}
 	return metadata.AppendToOutgoingContext(ctx, kv...)
+}
+
+// rawCodec sends bytes as they are, and leaves answers as they came.
+type rawCodec struct{}
+
+func (rawCodec) Name() string                  { return "proto" }
+func (rawCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+func (rawCodec) Unmarshal(b []byte, v any) error {
+	*v.(*[]byte) = append([]byte(nil), b...)
+	return nil
+}
+
+// raw makes a call with a request that is given as bytes.
+func (h *harness) raw(ctx context.Context, method string, wire []byte, answer proto.Message) {
+	h.t.Helper()
+	var got []byte
+	if err := h.conn.Invoke(ctx, method, wire, &got, grpc.ForceCodec(rawCodec{})); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := proto.Unmarshal(got, answer); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 func resource(name string) *v2.Resource { return &v2.Resource{Name: name} }

@@ -17,7 +17,7 @@ func (s *Service) Heartbeat(ctx context.Context, req *v2.HeartbeatRequest) (*v2.
 }
 
 func (s *Service) heartbeat(ctx context.Context, req *v2.HeartbeatRequest) error {
-	id, err := clientID(ctx)
+	id, err := clientID(callerOf(ctx))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func (s *Service) NotifyClientTermination(ctx context.Context, _ *v2.NotifyClien
 }
 
 func (s *Service) terminate(ctx context.Context) error {
-	id, err := clientID(ctx)
+	id, err := clientID(callerOf(ctx))
 	if err != nil {
 		return err
 	}

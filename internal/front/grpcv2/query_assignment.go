@@ -22,7 +22,7 @@ func (s *Service) QueryAssignment(ctx context.Context, req *v2.QueryAssignmentRe
 // queryAssignment names one queue −1, which stands for all, per readable broker; for a
 // FIFO group each readable queue, so that the client works on them side by side.
 func (s *Service) queryAssignment(ctx context.Context, req *v2.QueryAssignmentRequest) ([]*v2.Assignment, error) {
-	if _, err := clientID(ctx); err != nil {
+	if _, err := clientID(callerOf(ctx)); err != nil {
 		return nil, err
 	}
 	topic, group, err := topicAndGroup(req.GetTopic(), req.GetGroup())

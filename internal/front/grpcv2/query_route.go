@@ -20,7 +20,7 @@ func (s *Service) QueryRoute(ctx context.Context, req *v2.QueryRouteRequest) (*v
 }
 
 func (s *Service) queryRoute(ctx context.Context, req *v2.QueryRouteRequest) ([]*v2.MessageQueue, error) {
-	if _, err := clientID(ctx); err != nil {
+	if _, err := clientID(callerOf(ctx)); err != nil {
 		return nil, err
 	}
 	topic, err := topicName(req.GetTopic())

@@ -17,7 +17,7 @@ func (s *Service) RecallMessage(ctx context.Context, req *v2.RecallMessageReques
 }
 
 func (s *Service) recall(ctx context.Context, req *v2.RecallMessageRequest) error {
-	if _, err := clientID(ctx); err != nil {
+	if _, err := clientID(callerOf(ctx)); err != nil {
 		return err
 	}
 	topic, err := topicName(req.GetTopic())

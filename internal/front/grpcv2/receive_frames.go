@@ -2,6 +2,7 @@ package grpcv2
 
 import (
 	"hash/crc32"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,6 @@ import (
 	"encoding/hex"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -29,21 +29,6 @@ const (
 	messageSystem     = 3
 	messageBody       = 4
 )
-
-// frame is an answer that is encoded already.
-type frame []byte
-
-func (f *frame) appendWire() (mem.BufferSlice, error) {
-	return mem.BufferSlice{mem.SliceBuffer(*f)}, nil
-}
-
-func statusFrame(st *v2.Status) frame {
-	return appendStatusField(nil, responseStatus, st.GetCode(), st.GetMessage())
-}
-
-func timestampFrame(ms int64) frame { return appendTime(nil, responseTimestamp, ms) }
-
-var okFrame = statusFrame(ok)
 
 // deliveryEncoder encodes the ReceiveMessageResponse of one stored record, straight from
 // the record's bytes. It is set to one record after the other.
@@ -91,8 +76,8 @@ func (e *deliveryEncoder) set(b *proxy.PopBatch, k int) error {
 	return err
 }
 
-// appendWire implements wireWriter.
-func (e *deliveryEncoder) appendWire() (mem.BufferSlice, error) {
+// append appends the message.
+func (e *deliveryEncoder) append(b []byte) []byte {
 	if e.head == nil {
 		size := stringSize(1, e.topic.GetResourceNamespace()) + stringSize(2, e.topic.GetName())
 		e.head = protowire.AppendTag(e.head, messageTopic, protowire.BytesType)
@@ -109,10 +94,7 @@ func (e *deliveryEncoder) appendWire() (mem.BufferSlice, error) {
 	if len(e.m.Body) > 0 {
 		inner += protowire.SizeTag(messageBody) + protowire.SizeBytes(len(e.m.Body))
 	}
-	size := protowire.SizeTag(responseMessage) + protowire.SizeBytes(inner)
-	pool := mem.DefaultBufferPool()
-	buf := pool.Get(size)
-	b := (*buf)[:0]
+	b = slices.Grow(b, protowire.SizeTag(responseMessage)+protowire.SizeBytes(inner))
 	b = protowire.AppendTag(b, responseMessage, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(inner))
 	b = append(b, e.head...)
@@ -125,8 +107,7 @@ func (e *deliveryEncoder) appendWire() (mem.BufferSlice, error) {
 		b = protowire.AppendVarint(b, uint64(len(e.m.Body)))
 		b = append(b, e.m.Body...)
 	}
-	*buf = b
-	return mem.BufferSlice{mem.NewBuffer(buf, pool)}, nil
+	return b
 }
 
 // properties goes through the message's properties once: those that gRPC has fields for
@@ -300,13 +281,8 @@ func messageOf(topic string, record []byte) (*v2.Message, error) {
 	if err := e.set(&p.Batches[0], 0); err != nil {
 		return nil, err
 	}
-	wire, err := e.appendWire()
-	if err != nil {
-		return nil, err
-	}
-	defer wire.Free()
 	var resp v2.ReceiveMessageResponse
-	if err := proto.Unmarshal(wire.Materialize(), &resp); err != nil {
+	if err := proto.Unmarshal(e.append(nil), &resp); err != nil {
 		return nil, err
 	}
 	resp.GetMessage().SystemProperties.ReceiptHandle = nil

@@ -20,15 +20,10 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
-func decodeFrame(t *testing.T, w wireWriter) *v2.ReceiveMessageResponse {
+func decodeFrame(t *testing.T, wire []byte) *v2.ReceiveMessageResponse {
 	t.Helper()
-	wire, err := w.appendWire()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer wire.Free()
 	var resp v2.ReceiveMessageResponse
-	if err := proto.Unmarshal(wire.Materialize(), &resp); err != nil {
+	if err := proto.Unmarshal(wire, &resp); err != nil {
 		t.Fatal(err)
 	}
 	return &resp
@@ -57,7 +52,7 @@ func deliver(t *testing.T, m *message.Message, digest digestKind, change func(*p
 	if err := e.set(&p.Batches[0], 0); err != nil {
 		t.Fatal(err)
 	}
-	return decodeFrame(t, &e).GetMessage()
+	return decodeFrame(t, e.append(nil)).GetMessage()
 }
 
 func TestDeliveredMessage(t *testing.T) {
@@ -170,13 +165,12 @@ func TestDigest(t *testing.T) {
 }
 
 func TestFrames(t *testing.T) {
-	f := statusFrame(&v2.Status{Code: v2.Code_MESSAGE_NOT_FOUND, Message: "no new message"})
-	if st := decodeFrame(t, &f).GetStatus(); st.GetCode() != v2.Code_MESSAGE_NOT_FOUND || st.GetMessage() != "no new message" {
+	f := appendStatusField(nil, responseStatus, v2.Code_MESSAGE_NOT_FOUND, "no new message")
+	if st := decodeFrame(t, f).GetStatus(); st.GetCode() != v2.Code_MESSAGE_NOT_FOUND || st.GetMessage() != "no new message" {
 		t.Error(st)
 	}
 	for _, ms := range []int64{0, 1, 999, 1_700_000_000_123, -1, -1000} {
-		f := timestampFrame(ms)
-		if got := decodeFrame(t, &f).GetDeliveryTimestamp().AsTime().UnixMilli(); got != ms {
+		if got := decodeFrame(t, appendTime(nil, responseTimestamp, ms)).GetDeliveryTimestamp().AsTime().UnixMilli(); got != ms {
 			t.Errorf("%d read as %d", ms, got)
 		}
 	}

@@ -1,16 +1,21 @@
 package grpcv2
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
@@ -31,46 +36,45 @@ const (
 )
 
 // maxAnswering is how many bytes of messages may be on their way to clients before
-// receives are refused. grpc-go writes what the client reads: one that does not read holds
-// its answer in memory for as long as it stays connected.
+// receives are refused: one that does not read holds its answer in memory for as long as
+// it stays connected.
 const maxAnswering = 128 << 20
 
-// ReceiveMessage implements v2.MessagingServiceServer.
-func (s *Service) ReceiveMessage(req *v2.ReceiveMessageRequest, stream grpc.ServerStreamingServer[v2.ReceiveMessageResponse]) error {
+// ReceiveMessage implements v2.MessagingServiceServer; Register has the call served by
+// receiveMessage instead.
+func (s *Service) ReceiveMessage(*v2.ReceiveMessageRequest, grpc.ServerStreamingServer[v2.ReceiveMessageResponse]) error {
+	return status.Error(codes.Unimplemented, "served directly")
+}
+
+// receiveMessage serves the RPC. While it waits for messages it is an entry in the
+// broker's long polls and in s.receives, and no goroutine.
+func (s *Service) receiveMessage(call *h2.Call) {
 	s.calls.begin()
-	defer s.calls.end()
-	ctx := stream.Context()
-	w := receiveWriter{stream: stream, ctx: ctx, s: s, req: req, now: s.clock.NowMilli}
-	q, route, err := s.popRequest(ctx, req)
+	r := &receive{s: s, call: call}
+	var req v2.ReceiveMessageRequest
+	if err := proto.Unmarshal(call.Message(), &req); err != nil {
+		call.Fail(codes.Internal, "the request can't be read: "+err.Error())
+		s.calls.end()
+		return
+	}
+	q, route, err := s.popRequest(call, &req)
 	if err != nil {
-		return w.refuse(err)
+		r.refuse(err)
+		return
 	}
-	w.digest = digestFor(header(ctx, headerLanguage))
-	wait := &receiveWait{answer: make(chan struct{}), giveBack: w.giveBack}
-	withdraw := s.proxy.Receive(route, q, wait.done)
-	select {
-	case <-wait.answer:
-	case <-ctx.Done():
-		if wait.abandon() {
-			withdraw()
-			return ctx.Err()
-		}
-	case <-s.stopping:
-		if wait.abandon() {
-			withdraw()
-			return w.refuse(errNoNew)
-		}
+	r.topic, r.group = req.GetMessageQueue().GetTopic(), q.Group
+	if !s.receives.add(r) {
+		r.refuse(errNoNew)
+		return
 	}
-	if wait.err != nil {
-		return w.refuse(wait.err)
-	}
-	return w.write(&wait.popped)
+	call.OnCancel(r.abandon)
+	r.mayWithdraw(s.proxy.Receive(route, q, r.done))
 }
 
 // popRequest checks the request and translates it. It needs no settings: what they would
 // say, the group's configuration says too.
-func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest) (q proxy.PopRequest, route *proxy.Route, err error) {
-	id, err := clientID(ctx)
+func (s *Service) popRequest(call *h2.Call, req *v2.ReceiveMessageRequest) (q proxy.PopRequest, route *proxy.Route, err error) {
+	id, err := clientID(call)
 	if err != nil {
 		return q, nil, err
 	}
@@ -83,13 +87,13 @@ func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest)
 		asked = d.AsDuration()
 	}
 	remaining := time.Duration(-1)
-	if deadline, is := ctx.Deadline(); is {
+	if deadline, is := call.Deadline(); is {
 		remaining = max(0, time.Until(deadline))
 	}
 	if s.answering.Load() > maxAnswering {
 		return q, nil, refuse(v2.Code_TOO_MANY_REQUESTS, "%d MiB of messages wait for clients that do not read them", maxAnswering>>20)
 	}
-	if q.PollTime, err = pollTime(asked, remaining, requestTimeout, header(ctx, headerVersion)); err != nil {
+	if q.PollTime, err = pollTime(asked, remaining, requestTimeout, call.Header(headerVersion)); err != nil {
 		return q, nil, err
 	}
 	q.Topic, q.Group, err = topicAndGroup(req.GetMessageQueue().GetTopic(), req.GetGroup())
@@ -106,10 +110,10 @@ func (s *Service) popRequest(ctx context.Context, req *v2.ReceiveMessageRequest)
 	if q.Filter, err = s.compileFilter(req.GetFilterExpression()); err != nil {
 		return q, nil, err
 	}
-	if route, err = s.proxy.Route(ctx, q.Topic); err != nil {
+	if route, err = s.proxy.Route(call.Context(), q.Topic); err != nil {
 		return q, nil, err
 	}
-	group, err := s.proxy.Group(ctx, q.Group)
+	group, err := s.proxy.Group(call.Context(), q.Group)
 	if err != nil {
 		return q, nil, err
 	}
@@ -159,31 +163,106 @@ func (s *Service) compileFilter(e *v2.FilterExpression) (*filter.Expression, err
 	return x, nil
 }
 
-// receiveWait is the meeting of a pop's completion and the call that waits for it. When
-// the call has gone first, messages that come nevertheless are given back.
-type receiveWait struct {
-	state    atomic.Int32 // 0 waiting, 1 answered, 2 abandoned
-	answer   chan struct{}
-	popped   proxy.Popped
-	err      error
-	giveBack func(p *proxy.Popped)
+var errNoNew = refuse(v2.Code_MESSAGE_NOT_FOUND, "no new message")
+
+// receive is one ReceiveMessage: the meeting of a pop's completion and of whatever else
+// may end the wait. Messages that come when the wait is over are given back.
+type receive struct {
+	s     *Service
+	call  *h2.Call
+	topic *v2.Resource
+	group string
+
+	mu       sync.Mutex
+	over     bool // answered or abandoned
+	gaveUp   bool // nobody wants the pop's messages
+	withdraw func()
 }
 
-func (w *receiveWait) done(p proxy.Popped, err error) {
-	w.popped, w.err = p, err
-	if w.state.CompareAndSwap(0, 1) {
-		close(w.answer)
+// end ends the wait; it reports whether it is the one that does.
+func (r *receive) end(giveUp bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return false
+	}
+	r.over, r.gaveUp = true, giveUp
+	return true
+}
+
+// mayWithdraw takes what tells the broker that nobody waits any more.
+func (r *receive) mayWithdraw(withdraw func()) {
+	r.mu.Lock()
+	r.withdraw = withdraw
+	gaveUp := r.gaveUp
+	r.mu.Unlock()
+	if gaveUp {
+		withdraw()
+	}
+}
+
+// giveUp ends the wait before the pop does; it reports whether it has.
+func (r *receive) giveUp() bool {
+	if !r.end(true) {
+		return false
+	}
+	r.s.receives.remove(r)
+	r.mu.Lock()
+	withdraw := r.withdraw
+	r.mu.Unlock()
+	if withdraw != nil {
+		withdraw()
+	}
+	return true
+}
+
+// abandon ends the wait of a client that has gone.
+func (r *receive) abandon() {
+	if r.giveUp() {
+		r.s.calls.end()
+	}
+}
+
+// stop answers a receive that waits when the server stops.
+func (r *receive) stop() {
+	if r.giveUp() {
+		r.refuse(errNoNew)
+	}
+}
+
+// done takes the pop's result.
+func (r *receive) done(p proxy.Popped, err error) {
+	if !r.end(false) {
+		if err == nil {
+			r.giveBack(&p)
+			release(&p)
+		}
 		return
 	}
-	if err == nil {
-		w.giveBack(&p)
+	r.s.receives.remove(r)
+	switch {
+	case err != nil:
+		r.refuse(err)
+	case p.Status == proxy.PopFound:
+		r.answer(&p)
+	default:
 		release(&p)
+		r.refuse(refusalOf(&p))
 	}
 }
 
-// abandon reports whether no answer will be used any more; else the answer has come just
-// now and is to be used.
-func (w *receiveWait) abandon() bool { return w.state.CompareAndSwap(0, 2) }
+func refusalOf(p *proxy.Popped) error {
+	switch p.Status {
+	case proxy.PopNoMatch:
+		return refuse(v2.Code_MESSAGE_NOT_FOUND, "no match message")
+	case proxy.PopPollingFull:
+		return refuse(v2.Code_TOO_MANY_REQUESTS, "polling full")
+	case proxy.PopThrottled:
+		return refuse(v2.Code_TOO_MANY_REQUESTS, "%s", p.Reason)
+	default:
+		return errNoNew
+	}
+}
 
 func release(p *proxy.Popped) {
 	if p.Release != nil {
@@ -191,57 +270,59 @@ func release(p *proxy.Popped) {
 	}
 }
 
-var errNoNew = refuse(v2.Code_MESSAGE_NOT_FOUND, "no new message")
-
-// receiveWriter writes the answer of one receive: status, messages, delivery timestamp.
-type receiveWriter struct {
-	stream grpc.ServerStream
-	ctx    context.Context
-	s      *Service
-	req    *v2.ReceiveMessageRequest
-	digest digestKind
-	now    func() int64
+// refuse answers without messages.
+func (r *receive) refuse(err error) {
+	st := r.s.status("ReceiveMessage", err)
+	b := h2.NewBuffer()
+	r.putStatus(b, st.GetCode(), st.GetMessage())
+	r.putEnd(b)
+	r.call.Answer(b, nil)
+	r.s.calls.end()
 }
 
-func (w *receiveWriter) refuse(err error) error {
-	f := statusFrame(w.s.status("ReceiveMessage", err))
-	if err := w.stream.SendMsg(&f); err != nil {
-		return err
-	}
-	return w.end()
-}
-
-func (w *receiveWriter) end() error {
-	f := timestampFrame(w.now())
-	return w.stream.SendMsg(&f)
-}
-
-func (w *receiveWriter) write(p *proxy.Popped) error {
-	defer release(p)
-	switch p.Status {
-	case proxy.PopFound:
-	case proxy.PopNoMatch:
-		return w.refuse(refuse(v2.Code_MESSAGE_NOT_FOUND, "no match message"))
-	case proxy.PopPollingFull:
-		return w.refuse(refuse(v2.Code_TOO_MANY_REQUESTS, "polling full"))
-	case proxy.PopThrottled:
-		return w.refuse(refuse(v2.Code_TOO_MANY_REQUESTS, "%s", p.Reason))
-	default:
-		return w.refuse(errNoNew)
-	}
+// answer sends status, messages and delivery timestamp, each a message of the stream.
+// Clients use an answer only when it is complete: of one that does not get through, all
+// messages are somebody else's now.
+func (r *receive) answer(p *proxy.Popped) {
 	size := sizeOf(p)
-	w.s.answering.Add(size)
-	defer w.s.answering.Add(-size)
-	err := w.messages(p)
-	if err == nil {
-		err = w.ctx.Err()
+	r.s.answering.Add(size)
+	b := h2.NewBuffer()
+	r.putStatus(b, v2.Code_OK, "OK")
+	enc := deliveryEncoder{topic: r.topic, digest: digestFor(r.call.Header(headerLanguage)), popped: p}
+	for i := range p.Batches {
+		batch := &p.Batches[i]
+		for k := range batch.Records {
+			if err := enc.set(batch, k); err != nil {
+				r.s.log.Error("a stored record can't be read", "topic", r.topic.GetName(), "queue", batch.QueueID,
+					"offset", batch.Records[k].QueueOffset, "err", err)
+				continue
+			}
+			at := b.Begin()
+			b.B = enc.append(b.B)
+			b.End(at)
+		}
 	}
-	if err != nil {
-		// The client went away while the answer was on its way. Clients use an answer only
-		// when it is complete, so all of it is somebody else's now.
-		w.giveBack(p)
-	}
-	return err
+	r.putEnd(b)
+	r.call.Answer(b, func(complete bool) {
+		r.s.answering.Add(-size)
+		if !complete {
+			r.giveBack(p)
+		}
+		release(p)
+		r.s.calls.end()
+	})
+}
+
+func (r *receive) putStatus(b *h2.Buffer, code v2.Code, text string) {
+	at := b.Begin()
+	b.B = appendStatusField(b.B, responseStatus, code, text)
+	b.End(at)
+}
+
+func (r *receive) putEnd(b *h2.Buffer) {
+	at := b.Begin()
+	b.B = appendTime(b.B, responseTimestamp, r.s.clock.NowMilli())
+	b.End(at)
 }
 
 func sizeOf(p *proxy.Popped) (n int64) {
@@ -253,45 +334,60 @@ func sizeOf(p *proxy.Popped) (n int64) {
 	return n
 }
 
-func (w *receiveWriter) messages(p *proxy.Popped) error {
-	f := okFrame
-	if err := w.stream.SendMsg(&f); err != nil {
-		return err
-	}
-	enc := deliveryEncoder{topic: w.req.GetMessageQueue().GetTopic(), digest: w.digest, popped: p}
-	for i := range p.Batches {
-		b := &p.Batches[i]
-		for k := range b.Records {
-			if err := enc.set(b, k); err != nil {
-				w.s.log.Error("a stored record can't be read", "topic", enc.topic.GetName(), "queue", b.QueueID,
-					"offset", b.Records[k].QueueOffset, "err", err)
-				continue
-			}
-			if err := w.stream.SendMsg(&enc); err != nil {
-				return err
-			}
-		}
-	}
-	return w.end()
-}
-
 // giveBack makes the messages of p visible again at once, without counting an attempt.
-func (w *receiveWriter) giveBack(p *proxy.Popped) {
-	topic, group := w.req.GetMessageQueue().GetTopic().GetName(), w.req.GetGroup().GetName()
+func (r *receive) giveBack(p *proxy.Popped) {
 	for i := range p.Batches {
 		b := &p.Batches[i]
 		for k := range b.Records {
-			w.s.proxy.ChangeInvisible(proxy.ChangeRequest{Group: group, Topic: topic,
-				Handle: handleOf(p, b, k), Suspend: true}, w.givenBack)
+			r.s.proxy.ChangeInvisible(proxy.ChangeRequest{Group: r.group, Topic: r.topic.GetName(),
+				Handle: handleOf(p, b, k), Suspend: true}, r.givenBack)
 		}
 	}
 }
 
 // givenBack takes the outcome of one message of giveBack: one that is not given back now
 // comes back when its invisible time lapses.
-func (w *receiveWriter) givenBack(_ receipt.Handle, err error) {
+func (r *receive) givenBack(_ receipt.Handle, err error) {
 	if err != nil && !errors.Is(err, proxy.ErrExpiredHandle) && !errors.Is(err, proxy.ErrStaleHandle) {
-		w.s.log.Warn("a message that a client did not wait for could not be given back", "err", err)
+		r.s.log.Warn("a message that a client did not wait for could not be given back", "err", err)
+	}
+}
+
+// receives are those that wait, so that a stop can answer them.
+type receives struct {
+	mu      sync.Mutex
+	stopped bool
+	set     map[*receive]struct{}
+}
+
+// add reports whether r may wait.
+func (rs *receives) add(r *receive) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.stopped {
+		return false
+	}
+	if rs.set == nil {
+		rs.set = map[*receive]struct{}{}
+	}
+	rs.set[r] = struct{}{}
+	return true
+}
+
+func (rs *receives) remove(r *receive) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	delete(rs.set, r)
+}
+
+// stop answers all, and lets none wait from now on.
+func (rs *receives) stop() {
+	rs.mu.Lock()
+	rs.stopped = true
+	all := slices.Collect(maps.Keys(rs.set))
+	rs.mu.Unlock()
+	for _, r := range all {
+		r.stop()
 	}
 }
 

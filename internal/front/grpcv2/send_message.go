@@ -1,7 +1,6 @@
 package grpcv2
 
 import (
-	"context"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -9,48 +8,46 @@ import (
 	"unsafe"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/bolidemq/bolide/internal/proxy"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // sendCall is one SendMessage: its request, its work and its answer. It is pooled; the
-// buffer of the request lives until the answer is encoded.
+// request's bytes, which its strings alias, live until the call is answered.
 type sendCall struct {
-	buf      mem.Buffer
+	s        *Service
+	call     *h2.Call
 	messages []sentMessage
 	tooMany  bool   // more than maxMessages or maxElements: the rest was not read
 	text     []byte // property texts of the messages
 	stored   []message.Message
 	pointers []*message.Message
 
-	completed chan struct{}
-	complete  func(proxy.Sent, error) // sends to completed; made once, so that a send allocates none
-	sent      proxy.Sent
-	err       error
+	complete func(proxy.Sent, error) // is finish; made once, so that a send allocates none
+	sent     proxy.Sent
 
 	code    v2.Code
 	message string // of the status
 }
 
-var sendCalls = sync.Pool{New: func() any {
-	c := &sendCall{completed: make(chan struct{}, 1)}
-	c.complete = func(sent proxy.Sent, err error) {
-		c.sent, c.err = sent, err
-		c.completed <- struct{}{}
+var sendCalls sync.Pool
+
+func newSendCall() *sendCall {
+	c, _ := sendCalls.Get().(*sendCall)
+	if c == nil {
+		c = &sendCall{}
+		c.complete = c.finish
 	}
 	return c
-}}
+}
 
 // release gives the call back; nothing that aliases it may be used after it.
 func (c *sendCall) release() {
-	if c.buf != nil {
-		c.buf.Free()
-		c.buf = nil
-	}
+	c.s, c.call = nil, nil
 	if len(c.messages) > 64 || cap(c.text) > 64<<10 {
 		return // an exceptional call's memory is not kept
 	}
@@ -64,38 +61,43 @@ func (c *sendCall) release() {
 		m.reset()
 	}
 	clear(c.stored)
-	c.sent, c.err = proxy.Sent{}, nil
+	c.sent = proxy.Sent{}
 	sendCalls.Put(c)
 }
 
-// sendMessageHandler stands in for the generated handler, with a request that decodes
-// itself. The request is the answer too: it encodes as one.
-func sendMessageHandler(srv any, ctx context.Context, dec func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-	c := sendCalls.Get().(*sendCall)
-	if err := dec(c); err != nil {
+// sendMessage serves the RPC.
+func (s *Service) sendMessage(call *h2.Call) {
+	c := newSendCall()
+	if err := c.read(call.Message()); err != nil {
 		c.release()
-		return nil, err
+		call.Fail(codes.Internal, "the request can't be read: "+err.Error())
+		return
 	}
-	s := srv.(*Service)
-	if interceptor == nil {
-		s.sendMessage(ctx, c)
-		return c, nil
-	}
-	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: v2.MessagingService_SendMessage_FullMethodName}
-	return interceptor(ctx, c, info, func(ctx context.Context, req any) (any, error) {
-		s.sendMessage(ctx, req.(*sendCall))
-		return req, nil
-	})
-}
-
-func (s *Service) sendMessage(ctx context.Context, c *sendCall) {
 	s.calls.begin()
-	defer s.calls.end()
-	c.code, c.message = s.codeOf("SendMessage", s.trySend(ctx, c))
+	c.s, c.call = s, call
+	if err := s.trySend(c); err != nil {
+		c.finish(proxy.Sent{}, err)
+	}
 }
 
-func (s *Service) trySend(ctx context.Context, c *sendCall) error {
-	if _, err := clientID(ctx); err != nil {
+// finish answers the call. It runs where the send ended, for a good one on the log's
+// writer.
+func (c *sendCall) finish(sent proxy.Sent, err error) {
+	s, call := c.s, c.call
+	c.sent = sent
+	c.code, c.message = s.codeOf("SendMessage", err)
+	b := h2.NewBuffer()
+	at := b.Begin()
+	b.B = c.appendAnswer(b.B)
+	b.End(at)
+	c.release()
+	call.Answer(b, nil)
+	s.calls.end()
+}
+
+// trySend hands the messages on, or says why not; then it is not completed.
+func (s *Service) trySend(c *sendCall) error {
+	if _, err := clientID(c.call); err != nil {
 		return err
 	}
 	if c.tooMany {
@@ -108,7 +110,7 @@ func (s *Service) trySend(ctx context.Context, c *sendCall) error {
 	if err := checkTopic(first.topic); err != nil {
 		return err
 	}
-	remote, _ := peerAddrs(ctx)
+	remote := c.call.RemoteAddr()
 	c.stored, c.pointers, c.text = c.stored[:0], c.pointers[:0], c.text[:0]
 	for i := range c.messages {
 		m := &c.messages[i]
@@ -120,7 +122,7 @@ func (s *Service) trySend(ctx context.Context, c *sendCall) error {
 		}
 		c.stored = append(c.stored, message.Message{BornHost: remote, Body: m.body})
 	}
-	route, err := s.proxy.Route(ctx, first.topic)
+	route, err := s.proxy.Route(c.call.Context(), first.topic)
 	if err != nil {
 		return err
 	}
@@ -137,11 +139,10 @@ func (s *Service) trySend(ctx context.Context, c *sendCall) error {
 	if group == "" {
 		group = first.liteTopic
 	}
-	s.proxy.Send(route, group, c.pointers, c.complete)
 	// The store answers within its own deadline; until then it may read the body, which
-	// lies in the request's buffer. So the caller's deadline is not looked at here.
-	<-c.completed
-	return c.err
+	// lies in the request. So the caller's deadline is not looked at here.
+	s.proxy.Send(route, group, c.pointers, c.complete)
+	return nil
 }
 
 // checkMessage applies the rules for what a client may send, in Apache RocketMQ's order.
@@ -325,11 +326,9 @@ func (c *sendCall) putAddr(name string, a netip.AddrPort) {
 	c.text = message.AppendProperty(c.text, name, string(a.AppendTo(digits[:0])))
 }
 
-// appendWire implements wireWriter: it encodes the SendMessageResponse and releases the
-// call. Several messages of one request get one entry, as from Apache RocketMQ: their ids
-// joined, the first one's offset.
-func (c *sendCall) appendWire() (mem.BufferSlice, error) {
-	b := make([]byte, 0, 192)
+// appendAnswer encodes the SendMessageResponse. Several messages of one request get one
+// entry, as from Apache RocketMQ: their ids joined, the first one's offset.
+func (c *sendCall) appendAnswer(b []byte) []byte {
 	b = appendStatusField(b, 1, c.code, c.message)
 	if c.code == v2.Code_OK {
 		id := c.messages[0].id
@@ -355,6 +354,5 @@ func (c *sendCall) appendWire() (mem.BufferSlice, error) {
 		b = appendVarint(b, 4, uint64(c.sent.Offset))
 		b = appendString(b, 5, c.sent.RecallHandle)
 	}
-	c.release()
-	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+	return b
 }

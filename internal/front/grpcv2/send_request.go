@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -67,12 +66,11 @@ const (
 
 var errText = errors.New("a string is not UTF-8")
 
-// readWire implements wireReader.
-func (r *sendCall) readWire(buf mem.Buffer) error {
-	r.buf = buf
+// read reads a SendMessageRequest, which must stay what it is for as long as r is used.
+func (r *sendCall) read(b []byte) error {
 	r.messages, r.tooMany = r.messages[:0], false
 	elements := 0
-	return eachField(buf.ReadOnlyData(), func(num protowire.Number, v []byte, _ uint64) error {
+	return eachField(b, func(num protowire.Number, v []byte, _ uint64) error {
 		if num != 1 || v == nil || r.tooMany {
 			return nil
 		}

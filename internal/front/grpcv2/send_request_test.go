@@ -7,15 +7,13 @@ import (
 	"time"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	"github.com/bolidemq/bolide/internal/clock"
-	"github.com/bolidemq/bolide/internal/proxy"
 )
 
 func fullRequest() *v2.SendMessageRequest {
@@ -34,21 +32,21 @@ func fullRequest() *v2.SendMessageRequest {
 	}, {Topic: &v2.Resource{Name: "orders"}, SystemProperties: &v2.SystemProperties{}, Body: []byte{0}}}}
 }
 
-// same compares what readWire made of a request with what the protobuf library makes.
+// same compares what read made of a request with what the protobuf library makes.
 func same(t *testing.T, wire []byte) {
 	t.Helper()
 	var want v2.SendMessageRequest
 	wantErr := proto.Unmarshal(wire, &want)
-	c := sendCalls.Get().(*sendCall)
+	c := newSendCall()
 	defer c.release()
 	buf := append([]byte(nil), wire...)
-	err := c.readWire(mem.SliceBuffer(buf))
+	err := c.read(buf)
 	if (err == nil) != (wantErr == nil) {
 		// Fields that the server does not read are not looked into.
 		if wantErr != nil && err == nil {
 			return
 		}
-		t.Fatalf("readWire: %v, protobuf: %v", err, wantErr)
+		t.Fatalf("read: %v, protobuf: %v", err, wantErr)
 	}
 	if err != nil {
 		return
@@ -143,8 +141,8 @@ func TestRequestsOfMillionsOfNothing(t *testing.T) {
 	for i := range 200 {
 		properties = append(properties, field(2, field(1, []byte{'a', byte('0' + i/100), byte('0' + i/10%10), byte('0' + i%10)}))...)
 	}
-	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs(headerClientID, "c"))
-	s := New(Options{Proxy: proxy.New(proxy.Options{Backend: newFakeBroker()}), Clock: clock.New()})
+	h := newHarness(t)
+	ctx := h.as("c")
 	for _, c := range []struct {
 		name string
 		wire []byte
@@ -156,7 +154,7 @@ func TestRequestsOfMillionsOfNothing(t *testing.T) {
 		{"properties", message(nil, bytes.Repeat(properties, 1000)), v2.Code_MESSAGE_PROPERTIES_TOO_LARGE},
 	} {
 		call := &sendCall{}
-		if err := call.readWire(mem.SliceBuffer(c.wire)); err != nil {
+		if err := call.read(c.wire); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		kept := cap(call.messages)
@@ -166,23 +164,28 @@ func TestRequestsOfMillionsOfNothing(t *testing.T) {
 		if kept > 4*maxElements/3 {
 			t.Errorf("%s: %d elements are kept", c.name, kept)
 		}
-		if code, text := s.codeOf("SendMessage", s.trySend(ctx, call)); code != c.code {
-			t.Errorf("%s: %s %s, want %s", c.name, code, text, c.code)
+		var answer v2.SendMessageResponse
+		h.raw(ctx, v2.MessagingService_SendMessage_FullMethodName, c.wire, &answer)
+		if st := answer.GetStatus(); st.GetCode() != c.code {
+			t.Errorf("%s: %v, want %s", c.name, st, c.code)
 		}
 	}
 	ack := &ackCall{}
-	if err := ack.readWire(mem.SliceBuffer(slices.Concat(field(1, field(2, []byte("g"))), field(2, field(2, []byte("t"))), bytes.Repeat([]byte{3<<3 | 2, 0}, many)))); err != nil {
+	acks := slices.Concat(field(1, field(2, []byte("g"))), field(2, field(2, []byte("t"))), bytes.Repeat([]byte{3<<3 | 2, 0}, many))
+	if err := ack.read(acks); err != nil {
 		t.Fatal(err)
 	}
 	if len(ack.entries) > maxEntries {
 		t.Errorf("%d entries are kept", len(ack.entries))
 	}
-	if s.ackMessage(ctx, ack); ack.code != v2.Code_BAD_REQUEST {
-		t.Errorf("acks: %s %s", ack.code, ack.text)
+	var answer v2.AckMessageResponse
+	h.raw(ctx, v2.MessagingService_AckMessage_FullMethodName, acks, &answer)
+	if st := answer.GetStatus(); st.GetCode() != v2.Code_BAD_REQUEST {
+		t.Errorf("acks: %v", st)
 	}
-	var route v2.QueryRouteRequest
-	if err := newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(make([]byte, maxPlain+1))}, &route); err == nil {
-		t.Error("a route request of 4 MiB is read")
+	err := h.conn.Invoke(ctx, v2.MessagingService_QueryRoute_FullMethodName, make([]byte, maxPlain+1), new([]byte), grpc.ForceCodec(rawCodec{}))
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a route request of 4 MiB is read: %v", err)
 	}
 }
 

@@ -5,11 +5,12 @@
 // (telemetry, which has no answer to put them in, excepted); every receive stream ends
 // with a delivery timestamp; what a client could not be handed goes back to the broker at
 // once. A request's strings alias its buffer: they live until its answer is encoded and
-// are never kept. Handlers start no goroutine: grpc-go has one per call anyway.
+// are never kept. SendMessage, ReceiveMessage and AckMessage are direct calls of package
+// h2: they run on their connection's reader and are answered by the completion of what
+// they asked for; the others have a goroutine each, which the transport starts.
 //
-// Neighbours: node makes the *grpc.Server with ServerOptions and calls Register; proxy
-// does the work; the generated messages come from rocketmq-clients and are used nowhere
-// else in the server.
+// Neighbours: node makes the h2.Server and calls Register; proxy does the work; the
+// generated messages come from rocketmq-clients and are used nowhere else in the server.
 package grpcv2
 
 import (
@@ -17,15 +18,13 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/wire/filter"
+	"github.com/bolidemq/bolide/internal/wire/h2"
 )
 
 // Options is what New needs.
@@ -53,8 +52,7 @@ type Service struct {
 	filters   filter.Cache
 	answering atomic.Int64 // bytes of messages on their way to clients
 
-	stopping chan struct{}
-	stopOnce sync.Once
+	receives receives // that wait
 	calls    running
 }
 
@@ -65,7 +63,6 @@ func New(o Options) *Service {
 		clock:          o.Clock,
 		maxMessageSize: o.MaxMessageSize,
 		log:            o.Log,
-		stopping:       make(chan struct{}),
 	}
 	if s.maxMessageSize == 0 {
 		s.maxMessageSize = 4 << 20
@@ -79,67 +76,27 @@ func New(o Options) *Service {
 	return s
 }
 
-// maxInbound is the largest request that is read, as in Apache RocketMQ: many messages
-// may come in one.
-const maxInbound = 130 << 20
+// maxSend is the largest SendMessage that is read, as in Apache RocketMQ: many messages
+// may come in one. In other requests that much would be millions of empty elements, each
+// of them many times its size in memory; they have the server's limit.
+const (
+	maxSend  = 130 << 20
+	maxPlain = 4 << 20
+)
 
-// maxHeaders is how many bytes the headers of a call may have. They are kept as long as
-// the call, which may be a long poll or a telemetry stream; clients send some 500.
-const maxHeaders = 64 << 10
-
-// streamWorkers is the number of goroutines that wait for calls with a stack that has
-// grown already; calls beyond them get new ones, whose growing costs a tenth of a send.
-const streamWorkers = 128
-
-// ServerOptions are the options that the *grpc.Server of this service must be made with;
-// the codec among them is required, the others are what serves well.
-func ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ForceServerCodecV2(newCodec()),
-		grpc.MaxRecvMsgSize(maxInbound),
-		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.MaxConcurrentStreams(10_000),
-		grpc.ConnectionTimeout(20 * time.Second),
-		// Clients may ping every 10 s, with calls or without; a dead peer is found within
-		// a minute. An idle connection is left open: to close it helps nobody.
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-		// Fixed windows: no pings to estimate bandwidth, few window updates.
-		grpc.StaticStreamWindowSize(1 << 20),
-		grpc.StaticConnWindowSize(4 << 20),
-		grpc.ReadBufferSize(64 << 10),
-		grpc.WriteBufferSize(64 << 10),
-		grpc.NumStreamWorkers(streamWorkers),
-		grpc.WaitForHandlers(true),
-	}
-}
-
-// Register makes srv, which was made with ServerOptions, serve s.
-func (s *Service) Register(srv *grpc.Server) {
-	srv.RegisterService(s.desc(), s)
-}
-
-// desc is the generated description of the service, with the handlers of the hot RPCs
-// replaced by ones that work on bytes.
-func (s *Service) desc() *grpc.ServiceDesc {
-	d := v2.MessagingService_ServiceDesc
-	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
-	for i := range d.Methods {
-		switch d.Methods[i].MethodName {
-		case "SendMessage":
-			d.Methods[i].Handler = sendMessageHandler
-		case "AckMessage":
-			d.Methods[i].Handler = ackMessageHandler
-		}
-	}
-	return &d
+// Register makes srv serve s.
+func (s *Service) Register(srv *h2.Server) {
+	v2.RegisterMessagingServiceServer(srv, s)
+	srv.Direct(v2.MessagingService_SendMessage_FullMethodName, maxSend, s.sendMessage)
+	srv.Direct(v2.MessagingService_ReceiveMessage_FullMethodName, maxPlain, s.receiveMessage)
+	srv.Direct(v2.MessagingService_AckMessage_FullMethodName, maxPlain, s.ackMessage)
 }
 
 // Drain answers what waits for messages and returns when no call is left but telemetry
 // streams, which end with their connections, or when ctx ends. Node stops the listeners
-// before it and the *grpc.Server after it.
+// before it and the h2.Server after it.
 func (s *Service) Drain(ctx context.Context) error {
-	s.stopOnce.Do(func() { close(s.stopping) })
+	s.receives.stop()
 	select {
 	case <-s.calls.idle():
 		return nil

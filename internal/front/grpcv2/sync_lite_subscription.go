@@ -14,7 +14,7 @@ func (s *Service) SyncLiteSubscription(ctx context.Context, req *v2.SyncLiteSubs
 }
 
 func (s *Service) syncLite(ctx context.Context, req *v2.SyncLiteSubscriptionRequest) error {
-	if _, err := clientID(ctx); err != nil {
+	if _, err := clientID(callerOf(ctx)); err != nil {
 		return err
 	}
 	topic, group, err := topicAndGroup(req.GetTopic(), req.GetGroup())

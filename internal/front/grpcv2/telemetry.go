@@ -18,7 +18,7 @@ import (
 // ones and commands down. While the stream is open the client is there.
 func (s *Service) Telemetry(stream grpc.BidiStreamingServer[v2.TelemetryCommand, v2.TelemetryCommand]) error {
 	ctx := stream.Context()
-	id, err := clientID(ctx)
+	id, err := clientID(callerOf(ctx))
 	if err != nil {
 		return stream.Send(&v2.TelemetryCommand{Status: s.status("Telemetry", err)})
 	}
@@ -72,13 +72,13 @@ func (s *Service) takeSettings(ctx context.Context, id string, ses *session, in 
 
 // caller is what the headers and the connection say about a client.
 func (s *Service) caller(ctx context.Context, id string) *proxy.Client {
-	remote, local := peerAddrs(ctx)
+	by := callerOf(ctx)
 	return &proxy.Client{
 		ID:       id,
-		Language: header(ctx, headerLanguage),
-		Version:  header(ctx, headerVersion),
-		Remote:   remote,
-		Local:    local,
+		Language: by.Header(headerLanguage),
+		Version:  by.Header(headerVersion),
+		Remote:   by.RemoteAddr(),
+		Local:    by.LocalAddr(),
 	}
 }
 

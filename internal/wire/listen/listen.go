@@ -6,7 +6,7 @@
 // once, before anything else, and never when it claims to come from this machine while
 // the connection does not.
 //
-// Neighbours: node builds it; transport and grpc-go serve what it gives.
+// Neighbours: node builds it; transport and h2 serve what it gives.
 package listen
 
 import (

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bolidemq/bolide/internal/wire/readbuf"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
@@ -38,7 +39,7 @@ type Conn struct {
 	vector       net.Buffers
 	vectorStore  [][]byte
 
-	buf     readBuffer
+	buf     readbuf.Buffer
 	seen    uint64 // two-way requests read so far; mu.received follows when uncorked
 	request Request
 	names   remoting.Names

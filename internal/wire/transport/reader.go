@@ -3,95 +3,11 @@ package transport
 import (
 	"fmt"
 	"io"
-	"math/bits"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
-
-// readBuffer holds what was read and not yet handled: b[r:w]. It starts small, because
-// most connections are idle most of the time, and grows when reads fill it or a frame
-// needs it: as the bytes come, not as a length field claims. A buffer beyond the usual
-// is lent by a pool for the time that its frame takes.
-type readBuffer struct {
-	b    []byte
-	r, w int
-}
-
-const (
-	firstRead = 2 << 10
-	fullRead  = 64 << 10
-	// quiet is how long a connection has said nothing when its buffer goes back to small.
-	quiet = 5 * time.Second
-)
-
-// room makes space for the next read, need being the length of the frame that is
-// incomplete, 0 if unknown.
-func (f *readBuffer) room(need int) []byte {
-	if f.r == f.w {
-		f.r, f.w = 0, 0
-		if len(f.b) > fullRead {
-			putLarge(f.b)
-			f.b = make([]byte, fullRead)
-		}
-	}
-	switch {
-	case f.b == nil:
-		f.b = make([]byte, firstRead)
-	case f.w < len(f.b) && need <= len(f.b)-f.r:
-		// the frame fits where it is
-	case f.r > 0 && need <= len(f.b):
-		f.w = copy(f.b, f.b[f.r:f.w])
-		f.r = 0
-	default:
-		f.resize(min(2*len(f.b), max(need, fullRead)))
-	}
-	return f.b[f.w:]
-}
-
-func (f *readBuffer) resize(size int) {
-	size = max(size, f.w-f.r+1)
-	var b []byte
-	if size > fullRead {
-		b = getLarge(size)
-	} else {
-		b = make([]byte, size)
-	}
-	f.w = copy(b, f.b[f.r:f.w])
-	if len(f.b) > fullRead {
-		putLarge(f.b)
-	}
-	f.b, f.r = b, 0
-}
-
-// filled notes a read of n bytes, which came after a pause, and lets the buffer follow
-// what is usual.
-func (f *readBuffer) filled(n int, pause time.Duration) {
-	f.w += n
-	switch {
-	case f.w == len(f.b) && len(f.b) < fullRead:
-		f.resize(2 * len(f.b))
-	case pause > quiet && f.r == 0 && f.w < firstRead && len(f.b) > firstRead:
-		f.resize(firstRead)
-	}
-}
-
-// larges are the buffers above fullRead, by powers of two.
-var larges [12]sync.Pool
-
-func largeClass(size int) int { return bits.Len(uint((size - 1) / fullRead)) }
-
-func getLarge(size int) []byte {
-	class := largeClass(size)
-	if p, _ := larges[class].Get().(*[]byte); p != nil {
-		return *p
-	}
-	return make([]byte, fullRead<<class)
-}
-
-func putLarge(b []byte) { larges[largeClass(len(b))].Put(&b) }
 
 // readLoop reads and handles frames until the connection ends, and says why it ended.
 func (c *Conn) readLoop() error {
@@ -99,15 +15,15 @@ func (c *Conn) readLoop() error {
 	c.request.UseNames(&c.names)
 	need := 0
 	for {
-		if c.buf.r == c.buf.w && len(c.buf.b) > fullRead {
-			// room gives the buffer back; the request would keep it for as long as the
+		if c.buf.Lent() {
+			// Room gives the buffer back; the request would keep it for as long as the
 			// connection is quiet.
 			c.request.Forget()
 		}
-		n, err := c.nc.Read(c.buf.room(need))
+		n, err := c.nc.Read(c.buf.Room(need))
 		if n > 0 {
 			now := time.Now().UnixNano()
-			c.buf.filled(n, time.Duration(now-c.lastActive.Load()))
+			c.buf.Filled(n, time.Duration(now-c.lastActive.Load()))
 			c.lastActive.Store(now)
 			var frameErr error
 			if need, frameErr = c.frames(); frameErr != nil {
@@ -115,7 +31,7 @@ func (c *Conn) readLoop() error {
 			}
 		}
 		if err != nil {
-			if err == io.EOF && c.buf.r < c.buf.w {
+			if err == io.EOF && c.buf.Len() > 0 {
 				return fmt.Errorf("%w: it ended within a frame", remoting.ErrFrame)
 			}
 			return err
@@ -128,12 +44,13 @@ func (c *Conn) readLoop() error {
 func (c *Conn) frames() (need int, err error) {
 	corked := false
 	for {
-		have := c.buf.w - c.buf.r
+		b := c.buf.Bytes()
+		have := len(b)
 		if have < remoting.LengthSize {
 			need = remoting.LengthSize
 			break
 		}
-		size, err := remoting.FrameSize(c.buf.b[c.buf.r:])
+		size, err := remoting.FrameSize(b)
 		if err != nil {
 			return 0, err
 		}
@@ -147,9 +64,8 @@ func (c *Conn) frames() (need int, err error) {
 				return 0, err
 			}
 		}
-		frame := c.buf.b[c.buf.r+remoting.LengthSize : c.buf.r+need]
-		c.buf.r += need
-		if err := c.frame(frame); err != nil {
+		c.buf.Skip(need)
+		if err := c.frame(b[remoting.LengthSize:need]); err != nil {
 			return 0, err
 		}
 	}

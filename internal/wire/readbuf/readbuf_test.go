@@ -1,29 +1,29 @@
-package transport
+package readbuf
 
 import (
 	"testing"
 	"time"
 )
 
-// TestReadBufferFollowsUse walks a buffer through frames of all sizes.
-func TestReadBufferFollowsUse(t *testing.T) {
-	var f readBuffer
+// TestBufferFollowsUse walks a buffer through frames of all sizes.
+func TestBufferFollowsUse(t *testing.T) {
+	var f Buffer
 	// take brings a frame of size in reads as long as the buffer has room and takes it out.
 	take := func(size int, pause time.Duration) {
 		for got := 0; got < size; {
-			p := f.room(size)
+			p := f.Room(size)
 			if len(p) == 0 {
 				t.Fatalf("no room after %d of %d", got, size)
 			}
 			n := min(len(p), size-got)
-			f.filled(n, pause)
+			f.Filled(n, pause)
 			got += n
 			pause = 0
 		}
-		if f.w-f.r != size {
-			t.Fatalf("%d bytes of %d", f.w-f.r, size)
+		if f.Len() != size {
+			t.Fatalf("%d bytes of %d", f.Len(), size)
 		}
-		f.r = f.w
+		f.Skip(size)
 	}
 	is := func(when string, low, high int) {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestReadBufferFollowsUse(t *testing.T) {
 	is("busy", 60<<10, fullRead)
 	take(5<<20, 0)
 	is("in a large frame", 5<<20, 8<<20)
-	f.room(0)
+	f.Room(0)
 	is("after it", fullRead, fullRead)
 	take(16<<20+4, 0)
 	is("in the largest frame", 16<<20+4, 32<<20)

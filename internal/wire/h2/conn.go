@@ -1,0 +1,163 @@
+package h2
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/peer"
+
+	"github.com/bolidemq/bolide/internal/wire/readbuf"
+)
+
+// Conn is one connection of a peer.
+//
+// Locks: mu is the only one and is held for the framing of what is sent at most, never
+// across a read, a write, a handler or a hook. Reading is the reader's alone, and so is
+// every call's part that says so. Closing only marks the connection and closes the socket;
+// its calls are ended by the reader on its way out, so hooks never run inside somebody's
+// answer.
+type Conn struct {
+	nc            net.Conn
+	remote, local netip.AddrPort
+	server        *Server
+	ctx           context.Context // of the calls that run as goroutines; carries the peer
+	cancel        context.CancelFunc
+
+	lastRead   atomic.Int64 // ns
+	pinged     atomic.Int64 // ns; when the peer was asked, 0 when it need not answer
+	writeSince atomic.Int64 // ns; when the running write began, 0 when none runs
+	writeSize  atomic.Int64
+
+	resume sync.Cond // on mu: unsent bytes have gone down, or closed
+
+	in       readbuf.Buffer
+	prefaced bool // the preface has been read
+	lastID   uint32
+	block    headerBlock
+	granted  int // what the peer may still send
+	taken    int // what it sent that was not granted anew
+
+	mu struct {
+		sync.Mutex
+		closed  error // why; nil while open
+		leaving bool  // GOAWAY was sent: no new calls
+		corked  bool  // the reader has more frames: let answers gather
+		writing bool
+		paused  bool
+
+		out     *Buffer
+		unsent  int // bytes in out and the running write
+		headers responseHeaders
+
+		window        int64 // what the peer takes on this connection
+		initialWindow int64 // and of a new answer
+		maxFrame      int
+
+		calls   map[uint32]*Call
+		blocked []*Call // whose answers wait for a window or for room, oldest first
+		running int     // handlers that are goroutines
+	}
+}
+
+func newConn(s *Server, nc net.Conn) *Conn {
+	c := &Conn{nc: nc, server: s, remote: addrOf(nc.RemoteAddr()), local: addrOf(nc.LocalAddr()), granted: connWindow}
+	c.ctx, c.cancel = context.WithCancel(peer.NewContext(context.Background(), &peer.Peer{Addr: nc.RemoteAddr(), LocalAddr: nc.LocalAddr()}))
+	c.resume.L = &c.mu
+	c.block.decoder = hpack.NewDecoder(defaultHeaderSize, c.block.emit)
+	c.block.decoder.SetMaxStringLength(s.limits.Headers)
+	c.block.most = s.limits.Headers
+	c.mu.window, c.mu.initialWindow, c.mu.maxFrame = defaultWindow, defaultWindow, maxFrame
+	c.mu.calls = map[uint32]*Call{}
+	return c
+}
+
+func addrOf(a net.Addr) netip.AddrPort {
+	switch a := a.(type) {
+	case nil:
+		return netip.AddrPort{}
+	case *net.TCPAddr:
+		p := a.AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+	}
+	p, _ := netip.ParseAddrPort(a.String())
+	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+}
+
+// greet queues what a server says first.
+func (c *Conn) greet() {
+	c.mu.Lock()
+	out := c.outLocked()
+	before := len(out.B)
+	out.B = appendSettings(out.B,
+		settingMaxStreams, uint32(c.server.limits.Streams),
+		settingInitialWindowSize, streamWindow,
+		settingMaxHeaderListSize, uint32(c.server.limits.Headers))
+	out.B = appendWindowUpdate(out.B, 0, connWindow-defaultWindow)
+	c.queuedLocked(len(out.B) - before)
+}
+
+func (c *Conn) closeWith(err error) {
+	c.mu.Lock()
+	if c.mu.closed != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.mu.closed = err
+	c.resume.Broadcast()
+	c.mu.Unlock()
+	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok && err != ErrShutdown {
+		// The farewell of TLS would wait for a peer that does not read.
+		t.NetConn().Close()
+		return
+	}
+	c.nc.Close()
+}
+
+// leave tells the peer to make no more calls here; the connection closes when those it has
+// are done.
+func (c *Conn) leave() {
+	c.mu.Lock()
+	if c.mu.leaving || c.mu.closed != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.mu.leaving = true
+	out := c.outLocked()
+	before := len(out.B)
+	// A peer may have calls on their way that were not read yet: they are refused one by
+	// one, which tells it to try them elsewhere.
+	out.B = appendGoAway(out.B, maxWindow, noError, ErrShutdown.Error())
+	c.queuedLocked(len(out.B) - before)
+}
+
+// doneLocked reports whether a connection that leaves has nothing left to do.
+func (c *Conn) doneLocked() bool {
+	return c.mu.leaving && c.mu.closed == nil && !c.mu.corked && !c.mu.writing && len(c.mu.calls) == 0 && c.mu.unsent == 0
+}
+
+// end runs on the reader after the last frame: whoever still waits is told.
+func (c *Conn) end() {
+	c.cancel()
+	c.block.reset()
+	c.mu.Lock()
+	var out *Buffer
+	if !c.mu.writing {
+		out, c.mu.out = c.mu.out, nil
+	}
+	calls := c.mu.calls
+	c.mu.calls, c.mu.blocked = map[uint32]*Call{}, nil
+	for _, k := range calls {
+		k.gone = true
+	}
+	c.mu.Unlock()
+	if out != nil {
+		out.Free()
+	}
+	for _, k := range calls {
+		k.dropped()
+	}
+}

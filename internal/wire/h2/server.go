@@ -1,0 +1,250 @@
+package h2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Server serves the calls of connections that peers open.
+type Server struct {
+	limits  Limits
+	log     *slog.Logger
+	methods map[string]*method // by path
+	partial atomic.Int64       // bytes of large requests that are not complete
+
+	mu struct {
+		sync.Mutex
+		conns     map[*Conn]struct{}
+		listeners map[net.Listener]struct{}
+		closed    bool
+		sweep     *time.Timer
+	}
+	running sync.WaitGroup
+}
+
+// method is one RPC.
+type method struct {
+	path   string
+	most   int         // bytes of a message of the request
+	direct func(*Call) // or generated code:
+	impl   any
+	unary  *grpc.MethodDesc
+	stream *grpc.StreamDesc
+}
+
+// streams reports whether the client sends more than one message.
+func (m *method) streams() bool {
+	return m.direct == nil && m.stream != nil && m.stream.ClientStreams
+}
+
+// NewServer returns a server without services; it starts nothing.
+func NewServer(o Options) *Server {
+	s := &Server{limits: o.Limits.withDefaults(), log: o.Log, methods: map[string]*method{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.mu.conns = map[*Conn]struct{}{}
+	s.mu.listeners = map[net.Listener]struct{}{}
+	return s
+}
+
+// RegisterService implements grpc.ServiceRegistrar. It must be called before Serve.
+func (s *Server) RegisterService(d *grpc.ServiceDesc, impl any) {
+	for i := range d.Methods {
+		m := &d.Methods[i]
+		s.add(&method{path: fmt.Sprintf("/%s/%s", d.ServiceName, m.MethodName), most: s.limits.Message, impl: impl, unary: m})
+	}
+	for i := range d.Streams {
+		m := &d.Streams[i]
+		s.add(&method{path: fmt.Sprintf("/%s/%s", d.ServiceName, m.StreamName), most: s.limits.Message, impl: impl, stream: m})
+	}
+}
+
+// Direct makes handle serve the RPC of that path, whose requests have one message of at
+// most that many bytes, instead of what was registered for it. handle must not block. It
+// must be called before Serve.
+func (s *Server) Direct(path string, most int, handle func(*Call)) {
+	s.add(&method{path: path, most: most, direct: handle})
+}
+
+func (s *Server) add(m *method) { s.methods[m.path] = m }
+
+// Serve accepts connections of l and serves them until ctx ends, l fails or Stop is
+// called; the first and the last are no error. It closes l; the connections go on until
+// Stop.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.mu.Lock()
+	s.mu.listeners[l] = struct{}{}
+	closed := s.mu.closed
+	s.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer func() {
+		stop()
+		l.Close()
+		s.mu.Lock()
+		delete(s.mu.listeners, l)
+		s.mu.Unlock()
+	}()
+	pause := time.Duration(0)
+	for !closed {
+		nc, err := l.Accept()
+		if err == nil {
+			pause = 0
+			c, err := s.open(nc)
+			if err != nil {
+				return nil
+			}
+			go s.run(c)
+			continue
+		}
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) || s.stopping() {
+			return nil
+		}
+		// Out of descriptors, most likely: those who leave make room again.
+		if pause = min(max(2*pause, 5*time.Millisecond), time.Second); !temporary(err) {
+			return err
+		}
+		s.log.Warn("accept failed", "err", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+func temporary(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Temporary() //nolint:staticcheck // still what Accept reports
+}
+
+// open takes a connection in; run must follow.
+func (s *Server) open(nc net.Conn) (*Conn, error) {
+	c := newConn(s, nc)
+	c.lastRead.Store(time.Now().UnixNano())
+	s.mu.Lock()
+	if s.mu.closed {
+		s.mu.Unlock()
+		nc.Close()
+		return nil, ErrShutdown
+	}
+	s.mu.conns[c] = struct{}{}
+	s.running.Add(1)
+	if s.mu.sweep == nil {
+		s.mu.sweep = time.AfterFunc(s.sweepEvery(), s.sweep)
+	}
+	s.mu.Unlock()
+	return c, nil
+}
+
+// run is the connection's reader, until it ends.
+func (s *Server) run(c *Conn) {
+	defer s.running.Done()
+	c.greet()
+	err := c.readLoop()
+	c.closeWith(err)
+	c.mu.Lock()
+	err = c.mu.closed
+	c.mu.Unlock()
+	c.end()
+	s.mu.Lock()
+	delete(s.mu.conns, c)
+	if len(s.mu.conns) == 0 && s.mu.sweep != nil {
+		s.mu.sweep.Stop()
+		s.mu.sweep = nil
+	}
+	s.mu.Unlock()
+	if !orderly(err) {
+		var broken connError
+		if errors.As(err, &broken) || errors.Is(err, ErrStalled) {
+			s.log.Warn("connection cut", "remote", c.remote, "err", err)
+		}
+	}
+}
+
+func (s *Server) sweepEvery() time.Duration {
+	return min(s.limits.Ping, s.limits.PingTimeout, s.limits.Stall) / 4
+}
+
+// sweep asks silent peers whether they are there, and cuts those that do not answer or do
+// not read.
+func (s *Server) sweep() {
+	now := time.Now().UnixNano()
+	for _, c := range s.conns() {
+		since := c.writeSince.Load()
+		asked := c.pinged.Load()
+		switch {
+		case since != 0 && now-since > int64(s.limits.Stall)*(1+c.writeSize.Load()>>20):
+			c.closeWith(ErrStalled)
+		case since != 0: // the peer is busy reading
+		case asked != 0 && now-asked > int64(s.limits.PingTimeout):
+			c.closeWith(ErrSilent)
+		case asked == 0 && now-c.lastRead.Load() > int64(s.limits.Ping):
+			c.pinged.Store(now)
+			c.control(func(b []byte) []byte {
+				b = appendFrameHeader(b, 8, typePing, 0, 0)
+				return append(b, "bolide??"...)
+			})
+		}
+	}
+	s.mu.Lock()
+	if s.mu.sweep != nil {
+		s.mu.sweep.Reset(s.sweepEvery())
+	}
+	s.mu.Unlock()
+}
+
+func (s *Server) conns() []*Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*Conn, 0, len(s.mu.conns))
+	for c := range s.mu.conns {
+		all = append(all, c)
+	}
+	return all
+}
+
+func (s *Server) stopping() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.closed
+}
+
+// lastWords is how long a peer has to take what is still to be sent to it when the server
+// stops.
+const lastWords = 2 * time.Second
+
+// Stop ends the server: listeners close, peers are told to call elsewhere, handlers that
+// are goroutines see their contexts end, and each connection closes when its calls are
+// answered and the answers written, after a while or when ctx ends in any case. It returns
+// when all have ended.
+func (s *Server) Stop(ctx context.Context) {
+	s.mu.Lock()
+	s.mu.closed = true
+	for l := range s.mu.listeners {
+		l.Close()
+	}
+	s.mu.Unlock()
+	for _, c := range s.conns() {
+		c.leave()
+		c.cancel()
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		for _, c := range s.conns() {
+			c.closeWith(ErrShutdown)
+		}
+	})
+	s.running.Wait()
+	stop()
+}
