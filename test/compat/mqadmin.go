@@ -40,6 +40,8 @@ func mqadminSuite(ctx context.Context, h *harness) error {
 		return err
 	}
 	defer m.stop()
+	// R097 is four of the steps: one message is found by its key, its id, its offset id and
+	// its place in the queue.
 	var out strings.Builder
 	again := map[string]int{} // how often a command has been run
 	for _, s := range mqadminSteps {

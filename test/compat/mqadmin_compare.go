@@ -89,7 +89,7 @@ func (s *mqadminStep) compare(got, want string) error {
 	if slices.Equal(a, b) {
 		return nil
 	}
-	return errors.New("differs (- Apache, + this server):\n" + difference(b, a))
+	return errors.New("differs (- Apache, + this server):\n" + onlyIn(b, a))
 }
 
 var (
@@ -122,8 +122,8 @@ func (s *mqadminStep) lines(text string) []string {
 	return lines
 }
 
-// difference lists the lines that only one side has.
-func difference(want, got []string) string {
+// onlyIn lists the lines that only one side has.
+func onlyIn(want, got []string) string {
 	var b strings.Builder
 	for _, line := range want {
 		if !slices.Contains(got, line) {

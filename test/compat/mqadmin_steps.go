@@ -80,7 +80,6 @@ var mqadminSteps = []mqadminStep{
 	{line: "queryMsgById -t adm-topic -i {offsetid}"},
 	{line: "queryMsgById -t adm-topic -i {offsetid} -g adm-group -d {client} -s true"},
 	{line: "queryMsgById -t adm-topic -i {msgid}"},
-	// R097: one message is found by its key, its id, its offset id and its place in the queue.
 	{line: "queryMsgByKey -t adm-topic -k key-3"},
 	{line: "queryMsgByKey -t adm-topic -k no-such-key"},
 	{line: "queryMsgByUniqueKey -t adm-topic -i {msgid}"},
