@@ -150,9 +150,6 @@ func TestFullDisk(t *testing.T) {
 		s.taken("send with room", func() *remoting.Command { return s.send("orders", "after") })
 		s.taken("commit an offset with room", func() *remoting.Command { return s.commitOffset(int64(6 + round)) })
 	}
-	if disk.Refusals() == 0 {
-		t.Error("the disk was never full")
-	}
 	s.stop()
 	s = startOn(t, disk, dir)
 	defer s.stop()
