@@ -6,6 +6,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/exports"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
@@ -42,10 +43,32 @@ func (b *Broker) importOffsets(text []byte) error {
 	for _, s := range []state.Space{state.PopWindows, state.PopRecords, state.PopAside} {
 		batch.DeletePrefix(s, nil)
 	}
+	batch.Put(state.Meta, metaTakeOver, []byte{1})
 	if err := b.State.Commit(batch); err != nil {
 		return fmt.Errorf("end POP's progress: %w", err)
 	}
 	return nil
+}
+
+// metaTakeOver is there from the import of another server's offsets until what it had in
+// flight is imported, too, which needs the store.
+var metaTakeOver = []byte("pop.takeover")
+
+// takeOver imports what another server had in flight.
+func (b *Broker) takeOver() error {
+	if _, ok, err := b.State.Get(state.Meta, metaTakeOver); err != nil || !ok {
+		return err
+	}
+	got, err := b.Pop.Import(func(group string) bool { _, ok := b.Groups.Get(group); return ok })
+	if err != nil {
+		return fmt.Errorf("take over what is in flight: %w", err)
+	}
+	if got != (pop.Imported{}) {
+		b.log.Info("took over what another server had in flight", "messages", got.Messages, "unreadable", got.Unread)
+	}
+	batch := b.State.NewBatch()
+	batch.Delete(state.Meta, metaTakeOver)
+	return b.State.Commit(batch)
 }
 
 // export notes that a table has changed; before the exports are open it is written anyway.

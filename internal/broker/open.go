@@ -212,7 +212,10 @@ func (b *Broker) reconcile() error {
 	if dropped.Windows > 0 {
 		b.log.Warn("POP progress was beyond the end of its queues", "queues", dropped.Windows, "messages", dropped.Messages)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return b.takeOver()
 }
 
 // recent reports whether a queue's first message is near the log's end.

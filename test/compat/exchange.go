@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/test/servers"
@@ -18,7 +19,7 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 	if err := h.buildJava(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 25*time.Minute)
 	defer cancel()
 	bolide := func(dir, store string) (*servers.Server, error) {
 		return servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Data: store})
@@ -26,28 +27,58 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 	apache := func(dir, store string) (*servers.Server, error) {
 		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true})
 	}
-	h.report("exchange: Apache's broker reads what Bolide wrote", h.exchange(ctx, "bolide-apache", bolide, apache))
-	h.report("exchange: Bolide reads what Apache's broker wrote", h.exchange(ctx, "apache-bolide", apache, bolide))
+	for _, c := range []struct {
+		name string
+		run  func() error
+	}{
+		{"Apache's broker reads what Bolide wrote", func() error { return h.exchange(ctx, "bolide-apache", bolide, apache) }},
+		{"Bolide reads what Apache's broker wrote", func() error { return h.exchange(ctx, "apache-bolide", apache, bolide) }},
+		{"Bolide takes over what Apache's broker had in flight", func() error { return h.exchangeInFlight(ctx, "apache-bolide-pop", apache, bolide, true) }},
+		{"Apache's broker repeats what Bolide had in flight", func() error { return h.exchangeInFlight(ctx, "bolide-apache-pop", bolide, apache, false) }},
+	} {
+		if strings.Contains(c.name, h.only) {
+			h.report("exchange: "+c.name, c.run())
+		}
+	}
 	return nil
 }
 
 type startAt func(dir, store string) (*servers.Server, error)
 
+// step is a command of the Java suite against a server that is started for it.
+type step struct {
+	start startAt
+	run   []string
+}
+
 func (h *harness) exchange(ctx context.Context, name string, writer, reader startAt) error {
-	store := filepath.Join(h.work, name, "store")
-	if err := os.MkdirAll(store, 0o755); err != nil {
-		return err
-	}
-	steps := []struct {
-		start startAt
-		run   []string
-	}{
+	return h.steps(ctx, name, []step{
 		{writer, []string{"write", "exchanged", exchangeMessages}},
 		{reader, []string{"read", "exchanged", exchangeMessages}},
 		// The reader goes on writing in the same store, and the first one reads all of it again.
 		{reader, []string{"write", "exchanged-back", exchangeMessages}},
 		{writer, []string{"read", "exchanged-back", exchangeMessages}},
 		{writer, []string{"read", "exchanged", exchangeMessages}},
+	})
+}
+
+// exchangeInFlight stops a server that has popped messages, some of them acknowledged. The
+// next one has to deliver the others: exactly those, each at its own time, and it accepts
+// the first one's receipts; or, not exact, at least those.
+func (h *harness) exchangeInFlight(ctx context.Context, name string, first, second startAt, exact bool) error {
+	const messages = "300"
+	receipts := filepath.Join(h.work, name+"-receipts")
+	return h.steps(ctx, name, []step{
+		{first, []string{"write", "popped", messages}},
+		{first, []string{"pop", "popped", messages, "poppers", receipts}},
+		{second, []string{"popped", "popped", messages, "poppers", receipts, fmt.Sprint(exact)}},
+	})
+}
+
+func (h *harness) steps(ctx context.Context, name string, steps []step) error {
+	store := filepath.Join(h.work, name, "store")
+	if err := os.MkdirAll(store, 0o755); err != nil {
+		return err
 	}
 	for i, s := range steps {
 		server, err := s.start(filepath.Join(h.work, name, fmt.Sprint(i)), store)

@@ -47,5 +47,5 @@ func javaSuite(ctx context.Context, h *harness) error {
 	}
 	// The suite's own count repeats the verdicts, and would be read as the last word on all suites.
 	own := func(line string) bool { return strings.Contains(line, " passed, ") }
-	return h.stream(h.java(ctx, h.target), func(line string) bool { return !own(line) })
+	return h.stream(h.java(ctx, h.target, h.only), func(line string) bool { return !own(line) })
 }

@@ -67,7 +67,8 @@ type harness struct {
 	apache bool   // it is Apache's
 	target servers.Ready
 	count  int
-	record bool // what Apache's servers answer is written into testdata
+	record bool   // what Apache's servers answer is written into testdata
+	only   string // part of the names of the cases to run, java and exchange
 
 	passed, failed int
 	javaClasspath  string
@@ -80,6 +81,7 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
 	flag.StringVar(&chosen, "suites", "go,java,mqadmin,differences,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
+	flag.StringVar(&h.only, "only", "", "of java and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
 	flag.BoolVar(&h.record, "record", false, "with --server apache: write what mqadmin prints into testdata")
 	flag.Parse()

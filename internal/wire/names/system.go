@@ -17,6 +17,7 @@ const (
 	OffsetMoved       = "OFFSET_MOVED_EVENT"
 	Checkpoint        = "CHECKPOINT_TOPIC"
 	WheelTimer        = "rmq_sys_wheel_timer"
+	ReviveTopicPrefix = "rmq_sys_REVIVE_LOG_" // of POP's check points; the cluster's name follows
 )
 
 // Groups that tools and the broker's own parts use.

@@ -11,6 +11,8 @@ import java.util.concurrent.Future;
 /**
  * Runs all cases, or those whose names hold the argument. "write TOPIC N" and "read TOPIC N"
  * send and read a backlog instead, for the exchange of stores between servers;
+ * "pop TOPIC N GROUP FILE" leaves some of N messages in flight, "popped TOPIC N GROUP FILE EXACT"
+ * waits for them;
  * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
  */
 public final class Suite {
@@ -26,6 +28,8 @@ public final class Suite {
                 case "write" -> Backlog.write(target, args[1], count);
                 case "write-evenly" -> Backlog.writeEvenly(target, args[1], count);
                 case "read" -> Backlog.read(target, args[1], count, Target.fresh("reader"));
+                case "pop" -> InFlight.pop(target, args[1], count, args[3], args[4]);
+                case "popped" -> InFlight.popped(target, args[1], count, args[3], args[4], Boolean.parseBoolean(args[5]));
                 case "consume" -> Backlog.read(target, args[1], count, args[3]);
                 default -> throw new IllegalArgumentException(args[0]);
             });

@@ -35,7 +35,7 @@ final class Target {
         return kind + "-" + UUID.randomUUID().toString().substring(0, 8);
     }
 
-    private synchronized MQClientInstance admin() throws Exception {
+    synchronized MQClientInstance admin() throws Exception {
         if (admin == null) {
             ClientConfig config = new ClientConfig();
             config.setNamesrvAddr(namesrv);
