@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/lifecycle"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // unlocked lets a second database of the same process have the folder.
@@ -108,4 +112,107 @@ func TestStartMeetsEveryFault(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stored is a broker's folder after a clean stop, with a topic, a group and an offset.
+func stored(t *testing.T) *vfs.MemFS {
+	t.Helper()
+	mem := vfs.NewMem()
+	b, err := Open(smallOptions(mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Topics.Put(topic.New("orders")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Groups.GetOrCreate("g"); err != nil {
+		t.Fatal(err)
+	}
+	loops := lifecycle.New(slog.New(slog.DiscardHandler))
+	for _, l := range b.Loops() {
+		loops.Go(l.Name, l.Run)
+	}
+	for range 5 {
+		sent := make(chan error, 1)
+		b.Publish.Publish(&message.Message{Topic: "orders", Body: []byte("x"), BornTimestamp: 1,
+			BornHost: netip.MustParseAddrPort("127.0.0.1:1"), Properties: "UNIQ_KEY\x01k\x02"}, func(_ storage.Placed, err error) { sent <- err })
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Offsets.Commit("g", "orders", 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := loops.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return mem
+}
+
+func checkStored(t *testing.T, fs vfs.FS) {
+	t.Helper()
+	b, err := Open(smallOptions(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := b.Topics.Get("orders"); !ok {
+		t.Error("the topic is gone")
+	}
+	if _, ok := b.Groups.Get("g"); !ok {
+		t.Error("the group is gone")
+	}
+	if off, ok := b.Offsets.Query("g", "orders", 0); off != 3 || !ok {
+		t.Errorf("the offset is %d %v, want 3", off, ok)
+	}
+	if end := b.Store.MaxOffset("orders", 0); end != 5 {
+		t.Errorf("the queue ends at %d, want 5", end)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the line about a damaged state database tells to do is right: without its folder the
+// tables come from the files in config/.
+func TestStateIsRebuiltFromTheExports(t *testing.T) {
+	mem := stored(t)
+	if err := mem.RemoveAll("data/state"); err != nil {
+		t.Fatal(err)
+	}
+	checkStored(t, mem)
+}
+
+// A log of the state that lost its end to damage does not lose what the exports know.
+func TestDamagedStateLogIsMadeGood(t *testing.T) {
+	mem := stored(t)
+	names, err := mem.List("data/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".log") {
+			continue
+		}
+		path := "data/state/" + name
+		f, err := mem.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(f)
+		if err != nil || len(text) == 0 {
+			t.Fatal(len(text), err)
+		}
+		text[len(text)/3] ^= 1
+		w, err := mem.Create(path, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkStored(t, mem)
 }

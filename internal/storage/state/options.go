@@ -35,7 +35,7 @@ func pebbleOptions(fs vfs.FS, d *DB) *pebble.Options {
 		// They are collected beside Open, and crash where it fails; tables of this size need none.
 		DisableTableStats: true,
 		Logger:            pebbleLog{d},
-		EventListener:     &pebble.EventListener{BackgroundError: d.flushFailed},
+		EventListener:     &pebble.EventListener{BackgroundError: d.flushFailed, DataCorruption: d.corrupted},
 	}
 	o.Experimental.FileCacheShards = 1
 	o.Experimental.L0CompactionConcurrency = 10
@@ -53,6 +53,11 @@ func (d *DB) flushFailed(err error) {
 	if d.complained.Swap(now) != now {
 		d.opts.Log.Error("a flush of the state database failed and is tried again", "dir", d.opts.Dir, "err", err)
 	}
+}
+
+// corrupted is told of a table that can't be read, whose reader gets the error.
+func (d *DB) corrupted(info pebble.DataCorruptionInfo) {
+	d.opts.Log.Error("a table of the state database is damaged", "file", info.Path, "err", info.Details)
 }
 
 // pebbleLog passes Pebble's errors on and drops its chatter.

@@ -141,8 +141,11 @@ func Open(o Options) (*DB, error) {
 	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, err)
 	}
-	if err := d.openPebble(); err != nil {
+	if err := d.verify(); err != nil {
 		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, err)
+	}
+	if err := d.openPebble(); err != nil {
+		return nil, fmt.Errorf("open the state database in %s: %w", o.Dir, d.explain(err))
 	}
 	return d, nil
 }
@@ -199,7 +202,7 @@ func (d *DB) Get(s Space, key []byte) ([]byte, bool, error) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("read state: %w", err)
+		return nil, false, fmt.Errorf("read state: %w", d.explain(err))
 	}
 	out := append([]byte(nil), v...)
 	return out, true, closer.Close()
@@ -211,19 +214,26 @@ func (d *DB) Scan(s Space, prefix []byte, each func(key, value []byte) error) (e
 	lower := spaced(s, prefix)
 	it, err := d.p.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: after(lower)})
 	if err != nil {
-		return fmt.Errorf("scan state: %w", err)
+		return fmt.Errorf("scan state: %w", d.explain(err))
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
+	defer func() {
+		if cerr := it.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("scan state: %w", d.explain(cerr))
+		}
+	}()
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return fmt.Errorf("scan state: %w", err)
+			return fmt.Errorf("scan state: %w", d.explain(err))
 		}
 		if err := each(it.Key()[1:], v); err != nil {
 			return err
 		}
 	}
-	return it.Error()
+	if err := it.Error(); err != nil {
+		return fmt.Errorf("scan state: %w", d.explain(err))
+	}
+	return nil
 }
 
 // Sync makes everything durable that was answered so far, whatever the policy.
