@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker"
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/timer"
@@ -50,6 +51,14 @@ func (n *Node) brokerEvents() broker.Events {
 		},
 		Missed: func(m broker.Missed) {
 			n.log.Warn("log files went before a group had received what was in them", "group", m.Group, "topic", m.Topic, "messages missed since the start", m.Messages)
+		},
+		Clients: clients.Events{
+			Conflict: func(c clients.Conflict) {
+				if rare.now("conflict", c.Group, c.Topic) {
+					n.log.Warn("members of a consumer group subscribe differently; messages reach the wrong one of them or nobody", "group", c.Group, "topic", c.Topic,
+						"client", c.One, "wants", c.OneWants, "other client", c.Other, "other wants", c.OtherWants)
+				}
+			},
 		},
 		Timer: timer.Events{
 			Dropped: func(level int32, topic string) {

@@ -14,7 +14,6 @@ type Reset struct {
 	Timestamp    int64 // ms; -1 = the end; used where Offset is not set
 	Offset       int64
 	HasOffset    bool
-	Force        bool // backwards, too: without it a group is only moved back by time
 }
 
 // ResetOffset sets a group's offsets and returns the new one of each queue. Connected
@@ -77,9 +76,5 @@ func (a *Admin) target(r *Reset, q int32) (int64, error) {
 	case r.Timestamp < 0:
 		return high, nil
 	}
-	off := min(max(a.o.Store.OffsetByTime(r.Topic, q, r.Timestamp, false), low), high)
-	if now, ok := a.o.Offsets.Query(r.Group, r.Topic, q); ok && !r.Force && off >= now {
-		return now, nil
-	}
-	return off, nil
+	return min(max(a.o.Store.OffsetByTime(r.Topic, q, r.Timestamp, false), low), high), nil
 }

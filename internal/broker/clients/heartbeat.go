@@ -104,15 +104,22 @@ func (r *Registry) register(h *Heartbeat, c *Consumer, cfg *group.Config, now ti
 		return !m.full || m.fingerprint != h.Fingerprint
 	}
 	m.full, m.fingerprint = true, h.Fingerprint
-	if subscribe(g, m, c.Subscriptions) {
+	changed, differs := subscribe(g, m, c.Subscriptions)
+	if changed {
 		after.changed(c.Group)
+	}
+	if differs {
+		if conflict, ok := g.newConflict(c.Group, m); ok {
+			after.conflicts = append(after.conflicts, conflict)
+		}
 	}
 	return h.Fingerprint == 0
 }
 
 // subscribe makes subs the member's and, as the newest, the group's subscriptions, and
-// tells whether the group got or lost a topic.
-func subscribe(g *consumerGroup, m *member, subs []Subscription) (changed bool) {
+// tells whether the group got or lost a topic, and whether the member wants something else
+// than before.
+func subscribe(g *consumerGroup, m *member, subs []Subscription) (changed, differs bool) {
 	own := make(map[string]*Subscription, len(subs))
 	for i := range subs {
 		s := &subs[i]
@@ -120,6 +127,7 @@ func subscribe(g *consumerGroup, m *member, subs []Subscription) (changed bool) 
 		if old != nil && s.Version <= old.Version && s.Equal(old) {
 			s = old // keep one value for what has not changed
 		}
+		differs = differs || old == nil || !s.Equal(old)
 		own[s.Topic] = s
 		current, ok := g.subscriptions[s.Topic]
 		if !ok {
@@ -129,6 +137,7 @@ func subscribe(g *consumerGroup, m *member, subs []Subscription) (changed bool) 
 			g.subscriptions[s.Topic] = s
 		}
 	}
+	differs = differs || len(own) != len(m.subscriptions)
 	m.subscriptions = own
 	for topic := range g.subscriptions {
 		if _, ok := own[topic]; !ok {
@@ -136,7 +145,7 @@ func subscribe(g *consumerGroup, m *member, subs []Subscription) (changed bool) 
 			changed = true
 		}
 	}
-	return changed
+	return changed, differs
 }
 
 // registerProducer adds or refreshes one member of a producer group; mu is held.

@@ -29,6 +29,8 @@ type Options struct {
 type Events struct {
 	// GroupChanged is called when a group has got or lost a member or a subscription.
 	GroupChanged func(group string)
+	// Conflict is called when a member's new subscriptions are not those of its group.
+	Conflict func(c Conflict)
 	// ClientGone is called when the last channel of a client is gone.
 	ClientGone func(clientID string)
 }
@@ -286,6 +288,8 @@ type aftermath struct {
 	groups []string
 	known  map[string]struct{} // the same groups
 	gone   []string
+
+	conflicts []Conflict
 }
 
 func (a *aftermath) changed(group string) {
@@ -305,6 +309,11 @@ func (r *Registry) finish(after *aftermath) {
 		r.notify(name, time.Now())
 		if r.o.Events.GroupChanged != nil {
 			r.o.Events.GroupChanged(name)
+		}
+	}
+	if r.o.Events.Conflict != nil {
+		for _, c := range after.conflicts {
+			r.o.Events.Conflict(c)
 		}
 	}
 	if r.o.Events.ClientGone != nil {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -144,6 +145,45 @@ func TestSubscriptionsOfMembers(t *testing.T) {
 	r.Passing("other", Subscription{Topic: "t", Expression: "x"})
 	if s, ok := r.Subscription("other", "t"); !ok || s.Expression != "x" {
 		t.Fatal("a subscription that came with a request is not known")
+	}
+}
+
+// TestConflictsAreNamed is R063: two members of a group that want different things are
+// noticed when the second comes, named, and forgotten when they agree.
+func TestConflictsAreNamed(t *testing.T) {
+	var seen []string
+	r := newRegistry(t, Options{Events: Events{Conflict: func(c Conflict) { seen = append(seen, c.String()) }}})
+	send := func(ch *fakeChannel, id string, version int64, wants ...string) {
+		c := Consumer{Group: "g", Type: ConsumePassively, Model: Clustering, Subscriptions: []Subscription{{Topic: "%RETRY%g", Expression: "*"}}}
+		for i := 0; i < len(wants); i += 2 {
+			c.Subscriptions = append(c.Subscriptions, Subscription{Topic: wants[i], Expression: wants[i+1], Version: version})
+		}
+		r.Heartbeat(Heartbeat{Client: Client{ID: id, Channel: ch}, Consumers: []Consumer{c}}, func(Result) {})
+	}
+	a, b, c := &fakeChannel{}, &fakeChannel{}, &fakeChannel{}
+	send(a, "a", 1, "t", "red")
+	send(b, "b", 1, "t", "red")
+	if len(seen) != 0 || len(r.Conflicts("g")) != 0 {
+		t.Fatalf("they agree: %v", seen)
+	}
+	send(c, "c", 1, "t", "blue", "u", "*")
+	if len(seen) != 1 || !strings.Contains(seen[0], `topic t`) || !strings.Contains(seen[0], `"red"`) || !strings.Contains(seen[0], `client c to "blue"`) {
+		t.Fatalf("%v", seen)
+	}
+	all := r.Conflicts("g")
+	if len(all) != 2 || all[0].Topic != "t" || all[1].Topic != "u" || all[1].OneWants != "nothing" {
+		t.Fatalf("%v", all)
+	}
+	send(c, "c", 1, "t", "blue", "u", "*") // says the same again
+	if len(seen) != 1 {
+		t.Fatalf("said again: %v", seen)
+	}
+	send(c, "c", 2, "t", "red")
+	if len(r.Conflicts("g")) != 0 || len(seen) != 1 {
+		t.Fatalf("they agree again: %v, %v", r.Conflicts("g"), seen)
+	}
+	if r.Conflicts("nobody") != nil {
+		t.Fatal("of nobody")
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -112,5 +114,116 @@ func TestResetReachesWaitingConsumers(t *testing.T) {
 	}
 	if r := n.call(remoting.ReqPullMessage, pullHeader("g", "T", 0, 2), nil); r.Code != 0 || len(records(t, r.Body)) != 1 {
 		t.Errorf("a reset is taken once: %d %s", r.Code, r.Remark)
+	}
+}
+
+// TestResetOfEveryKind is R071: a reset works for groups that pull and that pop, that are
+// connected or not, backwards and forwards, outlives a restart, and takes effect once.
+func TestResetOfEveryKind(t *testing.T) {
+	fs := vfs.NewMem()
+	n := startNode(t, fs)
+	n.topic("T", 1)
+	n.fill("T", 6)
+	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 6 })
+	reset := func(group string, offset int64) {
+		t.Helper()
+		h := remoting.InvokeBrokerToResetOffsetRequest{Group: group, Topic: "T", QueueID: remoting.Some[int32](0), Offset: remoting.Some(offset), Timestamp: -1}
+		n.ok(remoting.ReqInvokeBrokerToResetOffset, &h, nil, nil)
+	}
+	pull := func(group string, at int64) int64 {
+		t.Helper()
+		var a remoting.PullMessageResponse
+		r := n.call(remoting.ReqPullMessage, pullHeader(group, "T", 0, at), nil)
+		if err := r.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		if r.Code != remoting.ResPullOffsetMoved {
+			return -1
+		}
+		return a.NextBeginOffset
+	}
+	pop := func(group string) (got []string) {
+		t.Helper()
+		r := n.call(remoting.ReqPopMessage, &remoting.PopMessageRequest{ConsumerGroup: group, Topic: "T", QueueID: -1, MaxMsgNums: 32, InvisibleTime: 60000}, nil)
+		for _, m := range records(t, r.Body) {
+			got = append(got, string(m.Body))
+		}
+		return got
+	}
+	n.commit("pulls", "T", 3)
+	if got := pop("pops"); len(got) != 6 {
+		t.Fatalf("popped %v", got)
+	}
+	reset("pulls", 1) // backwards
+	reset("pops", 2)
+	n.stop()
+	n = startNode(t, fs)
+	if got := pull("pulls", 3); got != 1 {
+		t.Errorf("after a restart: %d", got)
+	}
+	if got := pull("pulls", 1); got != -1 {
+		t.Errorf("taken twice: %d", got)
+	}
+	if got := pop("pops"); len(got) != 4 || got[0] != "m2" {
+		t.Errorf("popped %v", got)
+	}
+	if got := pop("pops"); len(got) != 0 {
+		t.Errorf("taken twice: %v", got)
+	}
+	reset("pulls", 5) // forwards
+	reset("pops", 5)
+	if got := pull("pulls", 1); got != 5 {
+		t.Errorf("forwards: %d", got)
+	}
+	if got := pop("pops"); len(got) != 1 || got[0] != "m5" {
+		t.Errorf("forwards: %v", got)
+	}
+}
+
+// TestConflictIsInTheAnswer is R063: who asks for a group's connections is told which
+// members want different things.
+func TestConflictIsInTheAnswer(t *testing.T) {
+	n := newNode(t)
+	n.consumer("c1", "g", "T")
+	ask := func() string {
+		return n.call(remoting.ReqGetConsumerConnectionList, &remoting.GetConsumerConnectionListRequest{ConsumerGroup: "g"}, nil).Remark
+	}
+	if got := ask(); got != "" {
+		t.Errorf("one member: %q", got)
+	}
+	n.consumer("c2", "g", "U")
+	if got := ask(); !strings.Contains(got, `topic T: client c1 subscribes to "*", client c2 to nothing`) || !strings.Contains(got, "topic U") {
+		t.Errorf("two: %q", got)
+	}
+}
+
+// TestShrinkingKeepsMessages is R073: fewer queues are refused while one that would go has
+// messages that a group has not consumed, naming it.
+func TestShrinkingKeepsMessages(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 4)
+	n.send("T", 3, "x", "")
+	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 3) == 1 })
+	shrink := func(force bool) *remoting.Command {
+		return n.call(remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{Topic: "T", DefaultTopic: "TBW102",
+			ReadQueueNums: 2, WriteQueueNums: 2, Perm: 6, TopicFilterType: "SINGLE_TAG", Force: force}, nil)
+	}
+	if r := shrink(false); r.Code != 1 || !strings.Contains(r.Remark, "queue 3") || strings.Contains(r.Remark, "queue 2") {
+		t.Errorf("nobody has consumed it: %d %s", r.Code, r.Remark)
+	}
+	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T", QueueID: 3, CommitOffset: 1}, nil, nil)
+	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "late", Topic: "T", QueueID: 0, CommitOffset: 0}, nil, nil)
+	if r := shrink(false); r.Code != 1 {
+		t.Errorf("one of two groups has: %d %s", r.Code, r.Remark)
+	}
+	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "late", Topic: "T", QueueID: 3, CommitOffset: 1}, nil, nil)
+	if r := shrink(false); r.Code != 0 {
+		t.Errorf("all have: %d %s", r.Code, r.Remark)
+	}
+	n.topic("T", 4)
+	n.send("T", 3, "y", "")
+	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 3) == 2 })
+	if r := shrink(true); r.Code != 0 {
+		t.Errorf("by force: %d %s", r.Code, r.Remark)
 	}
 }

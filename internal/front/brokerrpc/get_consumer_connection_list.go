@@ -1,6 +1,8 @@
 package brokerrpc
 
 import (
+	"strings"
+
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
@@ -21,7 +23,26 @@ func (s *Server) getConsumerConnectionList(r *transport.Request) {
 	for i := range g.Subscriptions {
 		answer.SubscriptionTable[g.Subscriptions[i].Topic] = *subscriptionData(&g.Subscriptions[i])
 	}
-	r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&answer))
+	r.Responder().Reply(remoting.ResSuccess, s.conflicts(h.ConsumerGroup), nil, remoting.Marshal(&answer))
+}
+
+// conflicts says in a remark what the members of a group disagree about: the answer's body
+// has no place for it, and shows one subscription of each topic.
+func (s *Server) conflicts(group string) string {
+	const most = 8
+	list := s.b.Clients.Conflicts(group)
+	var parts []string
+	for i, c := range list {
+		if i == most {
+			parts = append(parts, "and more")
+			break
+		}
+		parts = append(parts, c.String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "members subscribe differently: " + strings.Join(parts, "; ")
 }
 
 // subscriptionData is the opposite of subscriptionOf.

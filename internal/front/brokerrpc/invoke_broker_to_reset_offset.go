@@ -6,13 +6,14 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
-// invokeBrokerToResetOffset sets a group's offsets by time, or one queue's by offset.
+// invokeBrokerToResetOffset sets a group's offsets by time, or one queue's by offset. It
+// does so in either direction, whatever isForce says (R071), as Apache's brokers do.
 func (s *Server) invokeBrokerToResetOffset(r *transport.Request) {
 	var h remoting.InvokeBrokerToResetOffsetRequest
 	if !s.read(r, &h) {
 		return
 	}
-	reset := admin.Reset{Group: h.Group, Topic: h.Topic, QueueID: h.QueueID.Or(-1), Timestamp: h.Timestamp, Force: h.IsForce}
+	reset := admin.Reset{Group: h.Group, Topic: h.Topic, QueueID: h.QueueID.Or(-1), Timestamp: h.Timestamp}
 	if off := h.Offset.Or(-1); off >= 0 {
 		reset.Offset, reset.HasOffset = off, true
 	}

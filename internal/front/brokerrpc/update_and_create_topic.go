@@ -17,6 +17,6 @@ func (s *Server) updateAndCreateTopic(r *transport.Request) {
 		s.refuse(r.Responder(), err)
 		return
 	}
-	s.announced(r.Responder(), []string{h.Topic}, s.b.Topics.Put(&topic.Config{Name: h.Topic, ReadQueues: h.ReadQueueNums, WriteQueues: h.WriteQueueNums,
-		Perm: h.Perm, FilterType: h.TopicFilterType, SysFlag: h.TopicSysFlag, Order: h.Order, Attributes: attributes}))
+	s.announced(r.Responder(), []string{h.Topic}, s.b.Admin.PutTopic(&topic.Config{Name: h.Topic, ReadQueues: h.ReadQueueNums, WriteQueues: h.WriteQueueNums,
+		Perm: h.Perm, FilterType: h.TopicFilterType, SysFlag: h.TopicSysFlag, Order: h.Order, Attributes: attributes}, h.Force))
 }

@@ -13,7 +13,7 @@ func (s *Server) updateAndCreateTopicList(r *transport.Request) {
 	}
 	var names []string
 	for i := range b.TopicConfigList {
-		if err := s.b.Topics.Put(topic.FromRemoting(&b.TopicConfigList[i])); err != nil {
+		if err := s.b.Admin.PutTopic(topic.FromRemoting(&b.TopicConfigList[i]), false); err != nil {
 			s.refuse(r.Responder(), err)
 			return
 		}
