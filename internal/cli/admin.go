@@ -14,9 +14,10 @@ import (
 
 func adminCommand() *cobra.Command {
 	r := &remote{}
-	c := folder("admin", "Topics and groups of a running server",
+	c := folder("admin", "Topics, groups and deliveries of a running server",
 		folder("topic", "Create, list and delete topics", topicCreate(r), topicList(r), topicDelete(r)),
-		folder("group", "Create consumer groups", groupCreate(r)))
+		folder("group", "Create consumer groups", groupCreate(r)),
+		popCommand(r))
 	r.flags(c)
 	return c
 }

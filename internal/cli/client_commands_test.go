@@ -26,6 +26,9 @@ type fakeServer struct {
 	acks  []remoting.AckMessageRequest
 	waits []message.Message // handed out by the next pops
 	made  []remoting.UpdateAndCreateTopicRequest
+
+	popState remoting.PopState
+	changed  []remoting.ChangeMessageInvisibleTimeRequest
 }
 
 func startFake(t *testing.T) *fakeServer {
@@ -84,6 +87,13 @@ func (f *fakeServer) handle(r *transport.Request) {
 		decode(&h)
 		f.acks = append(f.acks, h)
 		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
+	case remoting.ReqBolideGetPopState:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.popState))
+	case remoting.ReqChangeMessageInvisibleTime:
+		var h remoting.ChangeMessageInvisibleTimeRequest
+		decode(&h)
+		f.changed = append(f.changed, h)
+		r.Responder().Reply(remoting.ResSuccess, "", &remoting.ChangeMessageInvisibleTimeResponse{}, nil)
 	case remoting.ReqGetAllTopicListFromNameServer:
 		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.TopicList{TopicList: []string{"orders", "c", "b", "%RETRY%g"}}))
 	default:

@@ -134,6 +134,6 @@ var mqadminSteps = []mqadminStep{
 	{line: "setCommitLogReadAheadMode -b {broker} -m 1", as: runs, why: "memory maps"},
 	{line: "rocksDBConfigToJson -b {broker} -t topics", as: runs, why: "RocksDB"},
 	{line: "checkRocksdbCqWriteProgress -c DefaultCluster", as: runs, why: "RocksDB"},
-	{line: "exportPopRecord -b {broker} -d true", as: runs, why: "RocksDB"},
+	{line: "exportPopRecord -b {broker} -d true"},
 	{line: "switchTimerEngine -b {broker} -e F", as: runs, why: "RocksDB"},
 }

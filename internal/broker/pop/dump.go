@@ -52,17 +52,7 @@ func (p *Popper) view(w *window) View {
 	v := View{Group: w.key.group, Topic: w.key.topic, QueueID: w.key.queue, Next: w.mu.next, Lowest: w.lowestLocked()}
 	for _, b := range w.mu.blocks {
 		for _, r := range b.recs {
-			f := InFlight{
-				PopTime: r.popTime, Due: r.due, Invisible: r.invisible, Holder: p.holders.name(r.holder),
-				Renewed: r.flags&flagRenew != 0, Claimed: r.flags&flagClaimed != 0, Suspended: r.flags&flagSuspend != 0,
-			}
-			for m := r.live; m != 0; m &= m - 1 {
-				f.Offsets = append(f.Offsets, r.offset(bits.TrailingZeros64(m)))
-			}
-			if r.more != nil {
-				f.Failures, f.Attempts = r.more.failures, r.more.attempts
-			}
-			v.InFlight = append(v.InFlight, f)
+			v.InFlight = append(v.InFlight, p.inFlight(r))
 		}
 	}
 	slices.SortFunc(v.InFlight, func(a, b InFlight) int {
@@ -72,6 +62,21 @@ func (p *Popper) view(w *window) View {
 		v.Aside = append(v.Aside, e.offset)
 	}
 	return v
+}
+
+// inFlight pictures one record. Its window is locked.
+func (p *Popper) inFlight(r *record) InFlight {
+	f := InFlight{
+		PopTime: r.popTime, Due: r.due, Invisible: r.invisible, Holder: p.holders.name(r.holder),
+		Renewed: r.flags&flagRenew != 0, Claimed: r.flags&flagClaimed != 0, Suspended: r.flags&flagSuspend != 0,
+	}
+	for m := r.live; m != 0; m &= m - 1 {
+		f.Offsets = append(f.Offsets, r.offset(bits.TrailingZeros64(m)))
+	}
+	if r.more != nil {
+		f.Failures, f.Attempts = r.more.failures, r.more.attempts
+	}
+	return f
 }
 
 // Counts of one group and topic, its retry topics included.

@@ -11,7 +11,10 @@ import (
 )
 
 // channel is a connection as the registry of clients knows it.
-type channel struct{ conn *transport.Conn }
+type channel struct {
+	conn   *transport.Conn
+	holder string // the client's id, or its address before its first heartbeat
+}
 
 type channelKey struct{}
 
@@ -21,7 +24,7 @@ func channelOf(c *transport.Conn) *channel {
 	if ch, ok := c.Value(channelKey{}).(*channel); ok {
 		return ch
 	}
-	ch := &channel{c}
+	ch := &channel{conn: c, holder: c.RemoteAddr().String()}
 	c.SetValue(channelKey{}, ch)
 	return ch
 }

@@ -11,6 +11,9 @@ func (s *Server) heartBeat(r *transport.Request) {
 	if !s.readBody(r, &b) {
 		return
 	}
+	if b.ClientID != "" {
+		channelOf(r.Conn).holder = b.ClientID
+	}
 	h := clients.Heartbeat{
 		Client:      clients.Client{ID: b.ClientID, Language: byte(r.Language), Version: r.Version, Channel: channelOf(r.Conn)},
 		Fingerprint: b.HeartbeatFingerprint, WithoutSubscriptions: b.WithoutSub,

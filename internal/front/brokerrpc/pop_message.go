@@ -27,7 +27,8 @@ func (s *Server) popMessage(r *transport.Request) {
 		return
 	}
 	q := pop.Request{Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Max: int(h.MaxMsgNums), Invisible: h.InvisibleTime,
-		PollTime: suspension(h.PollTime), InitMode: pop.InitMode(h.InitMode), Filter: expr, Order: h.Order, AttemptID: h.AttemptID, Conn: r.Conn.ID()}
+		PollTime: suspension(h.PollTime), InitMode: pop.InitMode(h.InitMode), Filter: expr, Order: h.Order, AttemptID: h.AttemptID, Conn: r.Conn.ID(),
+		Holder: channelOf(r.Conn).holder}
 	responder := r.Responder()
 	s.b.Pop.Pop(q, func(res pop.Result, err error) { s.answerPop(responder, res, err) })
 }

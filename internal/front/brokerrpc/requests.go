@@ -28,6 +28,8 @@ var requests = []request{
 	{code: remoting.ReqBatchAckMessage, serve: (*Server).batchAckMessage},
 	{code: remoting.ReqChangeMessageInvisibleTime, serve: (*Server).changeMessageInvisibleTime},
 	{code: remoting.ReqPeekMessage, serve: (*Server).peekMessage},
+	{code: remoting.ReqPopRollback, serve: (*Server).popRollback},
+	{code: remoting.ReqBolideGetPopState, serve: (*Server).bolideGetPopState},
 	{code: remoting.ReqNotification, serve: (*Server).notification, waits: true},
 	{code: remoting.ReqPollingInfo, serve: (*Server).pollingInfo, waits: true},
 

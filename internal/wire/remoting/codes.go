@@ -49,7 +49,6 @@ const (
 	access       = "access control is not served by this version"
 	liteTopics   = "lite topics are not served by this version"
 	rocksDB      = "there is no RocksDB store"
-	popRollback  = "POP records are not rolled back to checkpoints"
 	staticTopics = "static topics are not served by this version"
 )
 
@@ -219,6 +218,9 @@ const (
 	ReqGetLiteGroupInfo                     int32 = 200078
 	ReqTriggerLiteDispatch                  int32 = 200079
 	ReqBatchAckMessage                      int32 = 200151
+
+	// Requests of Bolide's own, far from Apache's numbers.
+	ReqBolideGetPopState int32 = 700001
 )
 
 var requestCodes = []RequestCode{
@@ -374,7 +376,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqChangeMessageInvisibleTime, Name: "CHANGE_MESSAGE_INVISIBLETIME", To: ToBroker, State: Served, Header: func() Header { return new(ChangeMessageInvisibleTimeRequest) }},
 	{Code: ReqNotification, Name: "NOTIFICATION", To: ToBroker, State: Served, Header: func() Header { return new(NotificationRequest) }},
 	{Code: ReqPollingInfo, Name: "POLLING_INFO", To: ToBroker, State: Served, Header: func() Header { return new(PollingInfoRequest) }},
-	{Code: ReqPopRollback, Name: "POP_ROLLBACK", To: ToBroker, State: Refused, Why: popRollback},
+	{Code: ReqPopRollback, Name: "POP_ROLLBACK", To: ToBroker, State: Served},
 	{Code: ReqPopLiteMessage, Name: "POP_LITE_MESSAGE", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(PopLiteMessageRequest) }},
 	{Code: ReqLiteSubscriptionCtl, Name: "LITE_SUBSCRIPTION_CTL", To: ToBroker, State: Refused, Why: liteTopics},
 	{Code: ReqAckLiteMessage, Name: "ACK_LITE_MESSAGE", To: ToBroker, State: Refused, Why: liteTopics},
@@ -386,6 +388,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqGetLiteGroupInfo, Name: "GET_LITE_GROUP_INFO", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(GetLiteGroupInfoRequest) }},
 	{Code: ReqTriggerLiteDispatch, Name: "TRIGGER_LITE_DISPATCH", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(TriggerLiteDispatchRequest) }},
 	{Code: ReqBatchAckMessage, Name: "BATCH_ACK_MESSAGE", To: ToBroker, State: Served},
+	{Code: ReqBolideGetPopState, Name: "BOLIDE_GET_POP_STATE", To: ToBroker, State: Served, Header: func() Header { return new(GetPopStateRequest) }},
 }
 
 var requestByCode = func() map[int32]*RequestCode {
