@@ -5,8 +5,9 @@ BASE   ?= HEAD
 ROUNDS ?= 100
 COUNT  ?= 10000
 FUZZ   ?= 30s
+FOR    ?= 2m
 
-.PHONY: build check race cross fuzz crash large compat compat-apache bench bench-apache
+.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache
 
 build:
 	CGO_ENABLED=0 $(GO) build -o bin/bolide ./cmd/bolide
@@ -42,6 +43,20 @@ crash:
 # Start of a large store and many topics, on the real disk: 20 GiB of it.
 large:
 	STORE_MIB=20480 STORE_QUEUES=20000 TOPICS=200000 $(GO) test -count=1 -timeout=2h -v -run 'Large|ManyTopics' ./internal/storage ./server
+
+# Hours: an hour of POP under kills, long random histories, a thousand kills.
+long:
+	$(MAKE) exact FOR=1h
+	$(GO) test ./internal/broker/pop -run TestModel -timeout=6h -rapid.checks=100000 -rapid.steps=60
+	$(MAKE) crash ROUNDS=1000
+
+# What POP promises, asked of a server that is killed again and again; the same of Apache
+# RocketMQ, to compare.
+exact:
+	$(GO) run ./test/exact --for $(FOR)
+
+exact-apache:
+	$(GO) run ./test/exact --for $(FOR) --server apache --every 15s --patience 5m
 
 # Official clients and tools against this tree's Bolide.
 compat:

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bolidemq/bolide/test/load"
 	"github.com/bolidemq/bolide/test/servers"
 )
 
@@ -56,7 +57,7 @@ func TestKill(t *testing.T) {
 			r := &run{
 				t: t, binary: binary, dir: dir, flush: flush, at: at,
 				random: rand.New(rand.NewPCG(seed, 1)),
-				ledger: newLedger(),
+				ledger: load.NewLedger(t.Errorf),
 			}
 			for i := range rounds {
 				r.round(i)
@@ -76,18 +77,19 @@ type run struct {
 	dir    string
 	flush  string
 	random *rand.Rand
-	ledger *ledger
+	ledger *load.Ledger
 	at     *servers.Ready // addresses of all starts
 	topic  bool           // is made
 }
 
 const (
-	topic     = "crash"
-	group     = "crash-group"
 	producers = 6
 	consumers = 4
-	queues    = 4
 )
+
+func placeOf(s *servers.Server) load.Place {
+	return load.Place{Broker: s.Broker, GRPC: s.GRPC, Topic: "crash", Group: "crash-group", Queues: 4}
+}
 
 func (r *run) start(i int) *servers.Server {
 	r.t.Helper()
@@ -101,7 +103,14 @@ func (r *run) start(i int) *servers.Server {
 		r.t.Fatalf("start %d: %v", i, err)
 	}
 	if !r.topic {
-		createTopic(r.t, s.Broker)
+		c, err := load.DialRemoting(ctx, placeOf(s))
+		if err == nil {
+			err = c.CreateTopic()
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		c.Close()
 		r.topic = true
 	}
 	return s
@@ -111,12 +120,12 @@ func (r *run) start(i int) *servers.Server {
 func (r *run) round(i int) {
 	s := r.start(i)
 	ctx, cancel := context.WithCancel(r.t.Context())
-	var load sync.WaitGroup
+	var clients sync.WaitGroup
 	for range producers {
-		load.Go(func() { produce(ctx, s.Broker, r.ledger) })
+		clients.Go(func() { produce(ctx, placeOf(s), r.ledger) })
 	}
 	for range consumers {
-		load.Go(func() { consume(ctx, r.t, s.Broker, r.ledger, false) })
+		clients.Go(func() { consume(ctx, r.t, placeOf(s), r.ledger, false) })
 	}
 	moment := time.Duration(50+r.random.IntN(1500)) * time.Millisecond
 	select {
@@ -126,26 +135,33 @@ func (r *run) round(i int) {
 		r.t.Errorf("round %d: the server ended by itself:\n%s", i, text[max(0, len(text)-4000):])
 	}
 	s.Kill()
+	r.ledger.Died(true)
 	cancel()
-	load.Wait()
-	stored, acked := r.ledger.counts()
-	r.t.Logf("round %d: started in %v, killed after %v; in all %d sends and %d acks with OK",
-		i, s.Started.Round(time.Millisecond), moment, stored, acked)
+	clients.Wait()
+	r.t.Logf("round %d: started in %v, killed after %v", i, s.Started.Round(time.Millisecond), moment)
 }
 
 // settle reads the whole topic, then consumes until nothing has come for some invisible times.
 func (r *run) settle() {
 	s := r.start(-1)
 	defer s.Stop()
-	counts := readAll(r.t, s.Broker)
-	r.ledger.checkStored(r.t, counts)
+	reader, err := load.DialRemoting(r.t.Context(), placeOf(s))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	counts, err := reader.ReadAll()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Log(r.ledger.CheckStored(counts))
 
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
-	var load sync.WaitGroup
+	var clients sync.WaitGroup
 	for range consumers {
-		load.Go(func() { consume(ctx, r.t, s.Broker, r.ledger, true) })
+		clients.Go(func() { consume(ctx, r.t, placeOf(s), r.ledger, true) })
 	}
-	load.Wait()
-	r.ledger.checkConsumed(r.t, counts)
+	clients.Wait()
+	sum, _ := r.ledger.Settle()
+	r.t.Logf("%d acknowledged, %d acknowledgements without an answer, %d left", sum.Acked, sum.AckUnanswered, sum.Lost)
 }

@@ -96,6 +96,7 @@ func StartApache(ctx context.Context, o ApacheOptions) (_ *Server, err error) {
 		steps = steps[:2]
 		s.GRPC, s.Proxy = "", ""
 	}
+	s.steps = steps
 	for _, step := range steps {
 		p, err := step(ctx)
 		if p != nil {
@@ -180,7 +181,7 @@ func (a *apache) broker(ctx context.Context) (*process, error) {
 		if err == nil && !bytes.Contains(body, []byte(a.addr(1))) {
 			err = errors.New("not registered yet")
 		}
-		return err
+		return errors.Join(err, dial(a.addr(1))) // the list may tell of one that was there before
 	})
 }
 

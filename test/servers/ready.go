@@ -67,6 +67,24 @@ type Server struct {
 	Dir string
 
 	processes []*process // in the order of their start
+	steps     []func(context.Context) (*process, error)
+}
+
+// Renew kills or stops one of the processes of Apache RocketMQ, calls gone, and starts it
+// again in its place: 0 is the name server, 1 the broker, 2 the proxy.
+func (s *Server) Renew(ctx context.Context, i int, kill bool, gone func()) error {
+	if old := s.processes[i]; kill {
+		old.cmd.Process.Kill()
+		<-old.ended
+	} else if err := old.stop(40 * time.Second); err != nil {
+		return err
+	}
+	gone()
+	p, err := s.steps[i](ctx)
+	if p != nil {
+		s.processes[i], s.PIDs[i] = p, p.cmd.Process.Pid
+	}
+	return err
 }
 
 // Stop ends the server in order, the last process first, and kills what does not end.

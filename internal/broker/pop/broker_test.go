@@ -84,7 +84,7 @@ func (b *testBroker) open(loops bool) {
 	}
 	b.db, err = state.Open(state.Options{FS: disk, Dir: "state", Sync: b.sync, SyncInterval: time.Hour})
 	b.fatal(err)
-	b.topics, err = topic.Open(topic.Options{State: b.db, Config: b.cfg})
+	b.topics, err = topic.Open(topic.Options{State: b.db, Config: b.cfg, LogEnd: b.store.logEnd})
 	b.fatal(err)
 	b.groups, err = group.Open(group.Options{State: b.db, Config: b.cfg})
 	b.fatal(err)

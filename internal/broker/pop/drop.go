@@ -29,6 +29,7 @@ func (p *Popper) drop(b *state.Batch, windows func(windowKey) bool, subjects fun
 	var gone []*window
 	p.mu.Lock()
 	p.mu.floor = max(p.now(), p.lastPop.Load()) + 1
+	b.Put(state.Meta, metaLastPop, binary.BigEndian.AppendUint64(nil, uint64(p.mu.floor))) // after a restart as well
 	for k, w := range p.mu.windows {
 		if windows(k) {
 			gone = append(gone, w)

@@ -100,6 +100,12 @@ func (s *memStore) dispatch(d storage.Dispatched) {
 	}
 }
 
+func (s *memStore) logEnd() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
 func (s *memStore) dispatchHeld() {
 	s.mu.Lock()
 	held := s.held

@@ -62,6 +62,7 @@ type model struct {
 	touched   []*modelPlace
 	handles   []given
 	final     map[[2]string]place // group and message: where it was acknowledged with OK
+	again     map[[2]string]bool  // it may come more than once: its group was made anew
 	copies    map[string]int
 	learned   int
 	sent      int
@@ -84,7 +85,7 @@ func newModel(t *testing.T, rt *rapid.T) *model {
 	m := &model{
 		rt: rt, b: newTestBroker(t, rapid.Bool().Draw(rt, "sync")), order: modelGroups,
 		topics: map[string]*modelTopic{}, groups: map[string]*modelGroup{}, places: map[place]*modelPlace{},
-		final: map[[2]string]place{}, copies: map[string]int{},
+		final: map[[2]string]place{}, copies: map[string]int{}, again: map[[2]string]bool{},
 	}
 	m.committer = rapid.Bool().Draw(rt, "committer")
 	m.aside = rapid.SampledFrom([]int{3, 10_000}).Draw(rt, "aside")
@@ -287,7 +288,7 @@ func (m *model) took(r *Request, res *Result) (got []place) {
 				continue // the same attempt again
 			}
 			switch acked, finally := m.final[[2]string{r.Group, p.id}]; {
-			case finally:
+			case finally && !m.again[[2]string{r.Group, p.id}]:
 				m.rt.Fatalf("%s came back at %v after its OK at %v", p.id, at, acked)
 			case p.state != visible:
 				m.rt.Fatalf("%s at %v was delivered in state %+v", p.id, at, p.condition)
@@ -691,6 +692,7 @@ func (m *model) groupGone(name string) {
 		if at.group == name {
 			m.set(p, func(c *condition) { *c = condition{popTime: c.popTime} })
 			delete(m.final, [2]string{name, p.id})
+			m.again[[2]string{name, p.id}] = true
 		}
 	}
 	m.createGroup(g)

@@ -69,7 +69,7 @@ func (p *Popper) hasMessages(q *request, w *window) bool {
 		}
 		for i := range res.Records {
 			rec := &res.Records[i]
-			if !q.Filter.MatchRecord(rec.TagsCode, rec.Bytes) || w.flag == receipt.FlagRetryV1 && foreign(rec.Bytes, q.Group) {
+			if !q.Filter.MatchRecord(rec.TagsCode, rec.Bytes) || w.flag == receipt.FlagRetryV1 && q.foreign(rec) {
 				continue
 			}
 			if order == nil || order.admit(messageGroup(rec.Bytes)) {

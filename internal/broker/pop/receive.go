@@ -125,6 +125,7 @@ type request struct {
 	ordered  bool
 	priority bool
 	factor   int32
+	born     int64 // where the log was when the topic was made
 }
 
 // Pop looks for messages and answers done, once: before it returns, from a worker, or
@@ -187,6 +188,7 @@ func (p *Popper) admit(q *request) error {
 	q.ordered = q.Order || kind == "FIFO"
 	q.priority = kind == "PRIORITY"
 	q.factor = priorityFactor(g)
+	q.born = t.Birth
 	q.deadline = time.Now().Add(q.PollTime)
 	q.last = q.PollTime <= 0
 	q.s = p.subject(subjectKey{q.Group, q.Topic})

@@ -347,7 +347,7 @@ func (t *taking) sift(res storage.ReadResult, room int) {
 			return
 		}
 		switch {
-		case t.w.flag == receipt.FlagRetryV1 && foreign(rec.Bytes, t.q.Group):
+		case t.w.flag == receipt.FlagRetryV1 && t.q.foreign(rec):
 		case !t.q.Filter.MatchRecord(rec.TagsCode, rec.Bytes):
 			if p, _ := message.PropertiesOf(rec.Bytes); !t.wantedByOthers(rec.TagsCode, p) {
 				break
@@ -579,15 +579,19 @@ func (t *taking) wakeOthers() {
 	}
 }
 
-// foreign reports whether a message of a v1 retry topic belongs to another group: the
-// names of two pairs may be the same.
-func foreign(record []byte, group string) bool {
+// foreign reports whether a message of a v1 retry topic is not for q: the names of two pairs
+// of group and topic may be the same, and such a retry topic stays when one of the topics is
+// deleted, with what came from it.
+func (q *request) foreign(rec *storage.Record) bool {
+	if rec.PhysicalOffset < q.born {
+		return true
+	}
 	var m message.Message
-	if _, err := message.DecodeStored(record, &m); err != nil {
+	if _, err := message.DecodeStored(rec.Bytes, &m); err != nil {
 		return false
 	}
 	origin, ok := m.Properties.Get(message.PropertyOriginGroup)
-	return ok && origin != group
+	return ok && origin != q.Group
 }
 
 func priorityFactor(g *group.Config) int32 {
