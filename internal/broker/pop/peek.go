@@ -66,7 +66,7 @@ func (p *Popper) peekQueue(res *Result, q *request, st step, aside []int64, next
 		}
 		res.held = append(res.held, got)
 		for _, rec := range got.Records {
-			if q.Filter.MatchTagsCode(rec.TagsCode) && !(st.flag == receipt.FlagRetryV1 && q.foreign(&rec)) {
+			if q.Filter.MatchRecord(rec.TagsCode, rec.Bytes) && !(st.flag == receipt.FlagRetryV1 && q.foreign(&rec)) {
 				b.Records = append(b.Records, rec)
 			}
 		}
