@@ -48,6 +48,7 @@ type Options struct {
 	Count       int // messages; for latency, rate × duration
 	Batch       int // messages per pull or receive, at most
 	AckBatch    bool
+	OneIn       int // pull and latency over Remoting: an SQL92 filter takes one message of so many; 0 = all
 
 	Rate     int           // messages a second, for latency
 	Duration time.Duration // of a latency run, or the limit of a send run
@@ -79,6 +80,13 @@ func (o *Options) blind() bool {
 	return o.Namesrv == "" && o.Protocol == GRPC && o.Topic != ""
 }
 
+// ledger counts the messages of a run that passes them through its filter.
+func (o *Options) ledger(t target) *ledger {
+	l := newLedger(o.Count)
+	l.filter = sieve{oneIn: int64(o.OneIn), queues: int64(t.queues)}
+	return l
+}
+
 // check refuses options that cannot work and fills in what is open.
 func (o *Options) check() error {
 	switch {
@@ -94,6 +102,8 @@ func (o *Options) check() error {
 		return errors.New("--connections, --in-flight, --count and --queues are at least 1")
 	case o.Batch < 1 || o.Batch > 32:
 		return fmt.Errorf("--batch %d is not between 1 and 32", o.Batch)
+	case o.OneIn < 0 || o.OneIn > 0 && o.Protocol != Remoting:
+		return fmt.Errorf("--sql-one-in %d is for pulls, which are of protocol remoting", o.OneIn)
 	}
 	if o.Begin == nil {
 		o.Begin = func() {}

@@ -18,7 +18,7 @@ func runLatency(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	l := newLedger(o.Count)
+	l := o.ledger(t)
 	var arrivals histograms
 	consume, publish, err := latencySides(ctx, l, t, o, &arrivals)
 	if err != nil {

@@ -14,24 +14,43 @@ const minBody = 24
 
 // ledger counts every message of a run.
 type ledger struct {
-	run   uint64
-	total int64
-	epoch time.Time
-	seen  []uint64 // one bit per message
+	run    uint64
+	total  int64
+	filter sieve
+	epoch  time.Time
+	seen   []uint64 // one bit per message
 
 	next      atomic.Int64 // next number to send
 	stored    atomic.Int64 // sends that were answered with success
 	refused   atomic.Int64 // sends that were refused and repeated
 	unique    atomic.Int64
 	duplicate atomic.Int64
-	foreign   atomic.Int64 // messages of no number of this run
+	foreign   atomic.Int64 // messages of no number of this run, or that its filter refuses
 	handled   atomic.Int64 // messages whose handling, acknowledgement included, is done
 
 	mu    sync.Mutex
 	named []int64 // numbers of the first duplicates
 
-	complete     chan struct{} // closed when handled reaches total
+	complete     chan struct{} // closed when all that pass the filter are handled
 	completeOnce sync.Once
+}
+
+// sieve is which messages a run's filter lets through: one of oneIn in each queue; all of
+// them when oneIn is 0.
+type sieve struct{ oneIn, queues int64 }
+
+// part is a property of the message with this number; those of part 0 pass the filter.
+func (f sieve) part(number int64) int64 { return number / f.queues % f.oneIn }
+
+func (f sieve) passes(number int64) bool { return f.oneIn == 0 || f.part(number) == 0 }
+
+// passing is how many of the first total numbers pass.
+func (f sieve) passing(total int64) int64 {
+	if f.oneIn == 0 {
+		return total
+	}
+	round := f.oneIn * f.queues
+	return total/round*f.queues + min(total%round, f.queues)
 }
 
 func newLedger(total int) *ledger {
@@ -59,7 +78,7 @@ func (l *ledger) received(body []byte) (sent time.Time, first bool) {
 		return l.epoch, false
 	}
 	number := int64(binary.BigEndian.Uint64(body[8:]))
-	if number < 0 || number >= l.total {
+	if number < 0 || number >= l.total || !l.filter.passes(number) {
 		l.foreign.Add(1)
 		return l.epoch, false
 	}
@@ -80,16 +99,16 @@ func (l *ledger) received(body []byte) (sent time.Time, first bool) {
 
 // done counts n messages as handled.
 func (l *ledger) done(n int) {
-	if l.handled.Add(int64(n)) >= l.total {
+	if l.handled.Add(int64(n)) >= l.filter.passing(l.total) {
 		l.completeOnce.Do(func() { close(l.complete) })
 	}
 }
 
 // missing returns how many messages were never seen, and the first of them.
 func (l *ledger) missing() (n int64, first []int64) {
-	n = l.total - l.unique.Load()
+	n = l.filter.passing(l.total) - l.unique.Load()
 	for i := int64(0); i < l.total && int64(len(first)) < min(n, 10); i++ {
-		if l.seen[i/64]&(1<<(i%64)) == 0 {
+		if l.filter.passes(i) && l.seen[i/64]&(1<<(i%64)) == 0 {
 			first = append(first, i)
 		}
 	}

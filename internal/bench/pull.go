@@ -39,7 +39,7 @@ func backlog(ctx context.Context, o Options) (target, *ledger, error) {
 	if err != nil {
 		return t, nil, err
 	}
-	l := newLedger(o.Count)
+	l := o.ledger(t)
 	var h histograms
 	o.InFlight = max(o.InFlight, 32)
 	return t, l, sendRemoting(ctx, l, t, o, &h, time.Time{})

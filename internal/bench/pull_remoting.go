@@ -30,7 +30,7 @@ type queueRead struct {
 }
 
 func newPuller(c *conn, l *ledger, t target, o Options, group string, hist *hdrhistogram.Histogram) *puller {
-	return &puller{
+	p := &puller{
 		conn: c, ledger: l, hist: hist,
 		queues: map[int32]*queueRead{},
 		header: remoting.PullMessageRequest{
@@ -40,6 +40,10 @@ func newPuller(c *conn, l *ledger, t target, o Options, group string, hist *hdrh
 			RequestSource: -1, BrokerName: t.name,
 		},
 	}
+	if l.filter.oneIn > 0 {
+		p.header.Subscription, p.header.ExpressionType = "part = 0", "SQL92"
+	}
+	return p
 }
 
 func (p *puller) pull(queue int32) {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -57,6 +58,9 @@ func (s *sender) send(i int32) {
 	s.ledger.body(s.body, sl.number, now)
 	s.props = append(append(s.props[:0], message.PropertyUniqKey...), 1)
 	s.props = append(s.keys.append(s.props, sl.number), "\x02WAIT\x01true\x02"...)
+	if f := s.ledger.filter; f.oneIn > 0 {
+		s.props = append(strconv.AppendInt(append(s.props, "part\x01"...), f.part(sl.number), 10), 2)
+	}
 	s.header.QueueID = int32(sl.number % s.queues)
 	s.header.BornTimestamp = now.UnixMilli()
 	s.header.Properties = string(s.props)

@@ -23,6 +23,8 @@ func TestWorkloads(t *testing.T) {
 		{"send over Remoting", "send", func(o *bench.Options) { o.Protocol = bench.Remoting }},
 		{"send after a warm-up", "send", func(o *bench.Options) { o.Protocol, o.Warmup = bench.Remoting, 50 }},
 		{"pull", "pull", func(o *bench.Options) { o.Protocol = bench.Remoting }},
+		{"pull by SQL92", "pull", func(o *bench.Options) { o.Protocol, o.OneIn = bench.Remoting, 7 }},
+		{"latency by SQL92", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration, o.OneIn = bench.Remoting, 500, time.Second, 7 }},
 		{"pop over Remoting", "pop", func(o *bench.Options) { o.Protocol = bench.Remoting }},
 		{"pop over Remoting, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.AckBatch = bench.Remoting, true }},
 		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},

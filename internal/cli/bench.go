@@ -53,6 +53,7 @@ func benchCommand() *cobra.Command {
 		f.workload("send", "Send and wait for acknowledgements", nil),
 		f.workload("pull", "Read a backlog queue by queue", func(c *cobra.Command) {
 			c.Flags().IntVar(&f.options.Batch, "batch", 32, "`NUMBER` of messages per pull, at most")
+			f.sqlFlag(c)
 		}),
 		f.workload("pop", "Receive a backlog and acknowledge it", func(c *cobra.Command) {
 			c.Flags().IntVar(&f.options.Batch, "batch", 32, "`NUMBER` of messages per receive, at most")
@@ -61,9 +62,14 @@ func benchCommand() *cobra.Command {
 		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(c *cobra.Command) {
 			c.Flags().IntVar(&f.options.Rate, "rate", 1000, "`NUMBER` of messages a second")
 			c.Flags().DurationVar(&f.options.Duration, "duration", 10*time.Second, "for how long")
+			f.sqlFlag(c)
 		}),
 	)
 	return c
+}
+
+func (f *benchFlags) sqlFlag(c *cobra.Command) {
+	c.Flags().IntVar(&f.options.OneIn, "sql-one-in", 0, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
 }
 
 func (f *benchFlags) workload(name, short string, more func(*cobra.Command)) *cobra.Command {
