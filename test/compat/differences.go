@@ -38,7 +38,23 @@ func differencesSuite(ctx context.Context, h *harness) error {
 }
 
 // judge asks and compares.
-func (w *wire) judge(d difference) (err error) {
+func (w *wire) judge(d difference) error {
+	want := d.bolide
+	if w.harness.apache {
+		want = d.apache
+	}
+	var got string
+	if err := attempt(func() { got = d.ask(w) }); err != nil {
+		return err
+	}
+	if !regexp.MustCompile(`(?s)^(?:` + want + `)$`).MatchString(got) {
+		return fmt.Errorf("answered %q, want %q", got, want)
+	}
+	return nil
+}
+
+// attempt runs questions and returns why they could not be asked.
+func attempt(ask func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			failed, ok := r.(failure)
@@ -48,14 +64,7 @@ func (w *wire) judge(d difference) (err error) {
 			err = failed.error
 		}
 	}()
-	want := d.bolide
-	if w.harness.apache {
-		want = d.apache
-	}
-	got := d.ask(w)
-	if !regexp.MustCompile(`(?s)^(?:` + want + `)$`).MatchString(got) {
-		return fmt.Errorf("answered %q, want %q", got, want)
-	}
+	ask()
 	return nil
 }
 

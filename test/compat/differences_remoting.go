@@ -73,12 +73,23 @@ var remotingDifferences = []difference{
 		row: "refused code", apache: `3  request type 209 not supported`, bolide: `3  request type 209 not supported.+`,
 		ask: func(w *wire) string { return w.says(w.call(w.broker(), remoting.ReqSuspendConsumer, fields{}, nil)) },
 	}, {
+		row: "pull by an SQL92 expression that can't be read", apache: `0 .*`, bolide: `23 .*at position 3.*`,
+		ask: func(w *wire) string { return w.says(w.pullBy(w.filled("a"), "SQL92", "a ! 5")) },
+	}, {
+		row: "text behind the end of an SQL92 expression", apache: `20 .*`, bolide: `23 .*nothing may follow.*`,
+		ask: func(w *wire) string { return w.says(w.pullBy(w.filled("a"), "SQL92", "a = 5 b")) },
+	}, {
+		row: "tags of one hash", apache: `0 .*`, bolide: `20 .*`,
+		ask: func(w *wire) string {
+			topic := w.topic(1)
+			w.ok(w.send(topic, "x", "TAGS\x01BB\x02"))
+			w.until("dispatch", func() bool { return w.end(topic, 0) == 1 })
+			return w.says(w.pullBy(topic, "TAG", "Aa"))
+		},
+	}, {
 		row: "filter expression of more than 64 KiB", apache: `20 .*`, bolide: `23 .*`,
 		ask: func(w *wire) string {
-			topic, group := w.filled("a"), w.group()
-			tags := strings.Repeat("tag || ", 10_000) + "*"
-			return w.says(w.call(w.broker(), remoting.ReqPullMessage, &remoting.PullMessageRequest{ConsumerGroup: group, Topic: topic, MaxMsgNums: 1,
-				SysFlag: 4, Subscription: tags, ExpressionType: "TAG", SubVersion: time.Now().UnixMilli()}, nil))
+			return w.says(w.pullBy(w.filled("a"), "TAG", strings.Repeat("tag || ", 10_000)+"*"))
 		},
 	}, {
 		row: "batch of more than 65,536 messages", apache: `0 `, bolide: `13 .*65536.*`,
@@ -90,6 +101,12 @@ var remotingDifferences = []difference{
 			return w.says(w.call(w.broker(), remoting.ReqSendBatchMessage, h, bytes.Repeat(one, 65_537)))
 		},
 	},
+}
+
+// pullBy pulls the beginning of a topic by an expression.
+func (w *wire) pullBy(topic, kind, text string) *remoting.Command {
+	return w.call(w.broker(), remoting.ReqPullMessage, &remoting.PullMessageRequest{ConsumerGroup: w.group(), Topic: topic, MaxMsgNums: 1,
+		SysFlag: remoting.PullSubscription, Subscription: text, ExpressionType: kind, SubVersion: time.Now().UnixMilli()}, nil)
 }
 
 // fields is a header given field by field, so that some can be missing.

@@ -9,8 +9,9 @@
 //
 // Suites: go (golang/v5 and the classic Go client), java (the classic client and
 // rocketmq-client-java), mqadmin (Apache's tool), differences (docs/differences.md, asked over
-// the wire), exchange (each server opens the store that
-// the other wrote). Java's need Java 17 and Maven, which fetches what they need.
+// the wire), filters (SQL92 expressions, and what Apache says of them), exchange (each server
+// opens the store that the other wrote). Java's need Java 17 and Maven, which fetches what they
+// need. With --server apache --record, filters makes a new corpus.
 package main
 
 import (
@@ -55,6 +56,7 @@ var suites = []struct {
 	{"java", javaSuite},
 	{"mqadmin", mqadminSuite},
 	{"differences", differencesSuite},
+	{"filters", filtersSuite},
 	{"exchange", exchangeSuite},
 }
 
@@ -79,11 +81,11 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	var chosen string
 	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
-	flag.StringVar(&chosen, "suites", "go,java,mqadmin,differences,exchange", "suites to run")
+	flag.StringVar(&chosen, "suites", "go,java,mqadmin,differences,filters,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
 	flag.StringVar(&h.only, "only", "", "of java and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
-	flag.BoolVar(&h.record, "record", false, "with --server apache: write what mqadmin prints into testdata")
+	flag.BoolVar(&h.record, "record", false, "with --server apache: write what mqadmin prints, and what filters find, into testdata")
 	flag.Parse()
 	h.apache = h.apache || h.kind == "apache"
 	if h.root, err = sourceRoot(ctx); err != nil {
@@ -139,7 +141,8 @@ func (h *harness) start(ctx context.Context) (*servers.Server, error) {
 	case "bolide":
 		s, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: filepath.Join(h.work, "server")})
 	case "apache":
-		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "server"), NoProxy: h.record})
+		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "server"), NoProxy: h.record,
+			Broker: []string{"enablePropertyFilter=true"}}) // without it there is no SQL92 to compare
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {
