@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // liveKey names one broker process.
@@ -235,6 +237,9 @@ func (r *routes) on(conn any) (list []expired) {
 // route returns where a topic is served; false when no living broker serves it.
 func (r *routes) route(topic string, actingMaster bool) (Route, bool) {
 	on := r.topics[topic]
+	if len(on) == 0 && names.IsRetry(topic) {
+		on = r.toCome()
+	}
 	var out Route
 	for _, name := range sortedKeys(on) {
 		q := on[name]
@@ -252,6 +257,25 @@ func (r *routes) route(topic string, actingMaster bool) (Route, bool) {
 		out.Brokers = append(out.Brokers, c)
 	}
 	return out, len(out.Brokers) > 0
+}
+
+// toCome is where a group's retry topic will be once the group's first heartbeat has made
+// it, and what it will be. A consumer asks for the route once, before that heartbeat; told
+// that there is none it would ask again half a minute later, and get its first retries then.
+// With several clusters nobody knows which one the group is of.
+func (r *routes) toCome() map[string]Queues {
+	on := make(map[string]Queues)
+	cluster := ""
+	for name, b := range r.brokers {
+		if cluster != "" && b.Cluster != cluster {
+			return nil
+		}
+		cluster = b.Cluster
+		if b.Addresses[MasterID] != "" {
+			on[name] = Queues{Broker: name, ReadQueues: 1, WriteQueues: 1, Perm: PermRead | PermWrite}
+		}
+	}
+	return on
 }
 
 // clusters returns the broker names of each cluster, sorted.

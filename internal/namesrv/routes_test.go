@@ -123,6 +123,38 @@ func mustRegister(t *testing.T, r *routes, g Registration) {
 	}
 }
 
+// TestDiffRetryTopicsAreRouted: Apache routes a group's retry topic from the group's first
+// heartbeat on, which a consumer sends after it has asked.
+func TestDiffRetryTopicsAreRouted(t *testing.T) {
+	r := newRoutes()
+	if _, ok := r.route("%RETRY%g", false); ok {
+		t.Error("routed without a broker")
+	}
+	mustRegister(t, r, reg("a", 0, "h:1", 1, "t", "u"))
+	mustRegister(t, r, reg("b", 0, "h:2", 1, "t", "u"))
+	mustRegister(t, r, reg("c", 1, "h:3", 1, "t", "u")) // a slave alone
+	route, ok := r.route("%RETRY%g", false)
+	want := []Queues{{Broker: "a", ReadQueues: 1, WriteQueues: 1, Perm: 6}, {Broker: "b", ReadQueues: 1, WriteQueues: 1, Perm: 6}}
+	if !ok || !slices.Equal(route.Queues, want) || len(route.Brokers) != 2 {
+		t.Errorf("%+v", route)
+	}
+	for _, other := range []string{"g", "%DLQ%g"} {
+		if _, ok := r.route(other, false); ok {
+			t.Errorf("%s is routed", other)
+		}
+	}
+	mustRegister(t, r, reg("b", 0, "h:2", 2, "t", "%RETRY%g"))
+	if route, _ := r.route("%RETRY%g", false); len(route.Queues) != 1 || route.Queues[0].Broker != "b" {
+		t.Errorf("where it is made, it is as the broker says: %+v", route)
+	}
+	foreign := reg("d", 0, "h:4", 1, "t", "u")
+	foreign.Cluster = "another"
+	mustRegister(t, r, foreign)
+	if _, ok := r.route("%RETRY%h", false); ok {
+		t.Error("routed to a cluster that the group may not be of")
+	}
+}
+
 // R110: a removal applies to the registration that it was decided for.
 func TestLateRemoval(t *testing.T) {
 	r := newRoutes()
