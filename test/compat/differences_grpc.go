@@ -41,7 +41,7 @@ var grpcDifferences = []difference{
 	}, {
 		row: "LITE_SIMPLE_CONSUMER", apache: `refused`, bolide: `settings`,
 		ask: func(w *wire) string {
-			if w.client().subscribe(v2.ClientType_LITE_SIMPLE_CONSUMER, w.group()) == nil {
+			if w.client().subscribe(v2.ClientType_LITE_SIMPLE_CONSUMER, w.group(), "diff") == nil {
 				return "refused"
 			}
 			return "settings"
@@ -78,7 +78,7 @@ var grpcDifferences = []difference{
 		ask: func(w *wire) string {
 			c := w.client()
 			topic, group := w.topicWith(1, 6, "NORMAL"), w.group()
-			c.needSettings(v2.ClientType_SIMPLE_CONSUMER, group)
+			c.needSettings(v2.ClientType_SIMPLE_CONSUMER, group, topic)
 			ctx, cancel := context.WithTimeout(c.ctx(), 4900*time.Millisecond)
 			defer cancel()
 			req := receiveRequest(topic, group)
@@ -98,7 +98,7 @@ var grpcDifferences = []difference{
 		ask: func(w *wire) string {
 			c := w.client()
 			c.language = "NODE_JS"
-			return policy(c.subscribe(v2.ClientType_PUSH_CONSUMER, w.group()))
+			return policy(c.subscribe(v2.ClientType_PUSH_CONSUMER, w.group(), "diff"))
 		},
 	}, {
 		row: "port in routes", apache: `\d+`, bolide: `named`,
@@ -136,7 +136,7 @@ func (w *wire) client() *client { return &client{wire: w, id: w.fresh("client"),
 // receiving is a client with settings, and a topic with a message for its group.
 func (w *wire) receiving() (c *client, topic, group string) {
 	c, topic, group = w.client(), w.topicWith(1, 6, "NORMAL"), w.group()
-	c.needSettings(v2.ClientType_SIMPLE_CONSUMER, group)
+	c.needSettings(v2.ClientType_SIMPLE_CONSUMER, group, topic)
 	w.must(c.sendOK(topic))
 	return c, topic, group
 }
@@ -221,7 +221,7 @@ func (c *client) ack(topic, group, handle string, n int) string {
 
 // subscribe sends settings over a telemetry stream, which stays open, and returns the
 // server's; nil when they are refused.
-func (c *client) subscribe(kind v2.ClientType, group string) *v2.Settings {
+func (c *client) subscribe(kind v2.ClientType, group, topic string) *v2.Settings {
 	stream, err := c.grpc.Telemetry(c.ctx())
 	c.must(err)
 	language := v2.Language(v2.Language_value[c.language])
@@ -229,7 +229,7 @@ func (c *client) subscribe(kind v2.ClientType, group string) *v2.Settings {
 		AccessPoint:    &v2.Endpoints{Scheme: v2.AddressScheme_IPv4, Addresses: []*v2.Address{{Host: "127.0.0.1", Port: 8081}}},
 		RequestTimeout: durationpb.New(3 * time.Second), UserAgent: &v2.UA{Language: language, Version: "5.1.4"},
 		PubSub: &v2.Settings_Subscription{Subscription: &v2.Subscription{Group: name(group), Subscriptions: []*v2.SubscriptionEntry{
-			{Topic: name("diff"), Expression: &v2.FilterExpression{Type: v2.FilterType_TAG, Expression: "*"}}}}}}}}))
+			{Topic: name(topic), Expression: &v2.FilterExpression{Type: v2.FilterType_TAG, Expression: "*"}}}}}}}}))
 	for {
 		command, err := stream.Recv()
 		if err != nil {
@@ -242,8 +242,8 @@ func (c *client) subscribe(kind v2.ClientType, group string) *v2.Settings {
 }
 
 // needSettings is subscribe that must not be refused.
-func (c *client) needSettings(kind v2.ClientType, group string) {
-	if c.subscribe(kind, group) == nil {
+func (c *client) needSettings(kind v2.ClientType, group, topic string) {
+	if c.subscribe(kind, group, topic) == nil {
 		c.must(errors.New("the settings are refused"))
 	}
 }

@@ -60,6 +60,9 @@ var namesrvDifferences = []difference{
 			return w.says(a)
 		},
 	}, {
+		row: "route of a retry topic that is still to be made", apache: `17 .*`, bolide: `0 `,
+		ask: func(w *wire) string { return w.says(w.route("%RETRY%" + w.group())) },
+	}, {
 		row: "topics of a broker in the same process that are deleted", apache: `routed`, bolide: `17`,
 		ask: func(w *wire) string {
 			topic := w.filled("a")
