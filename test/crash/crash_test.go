@@ -82,10 +82,7 @@ type run struct {
 	topic  bool           // is made
 }
 
-const (
-	producers = 6
-	consumers = 4
-)
+const producers = 6
 
 func placeOf(s *servers.Server) load.Place {
 	return load.Place{Broker: s.Broker, GRPC: s.GRPC, Topic: "crash", Group: "crash-group", Queues: 4}
@@ -124,8 +121,8 @@ func (r *run) round(i int) {
 	for range producers {
 		clients.Go(func() { produce(ctx, placeOf(s), r.ledger) })
 	}
-	for range consumers {
-		clients.Go(func() { consume(ctx, r.t, placeOf(s), r.ledger, false) })
+	for _, k := range kinds {
+		clients.Go(func() { consume(ctx, r.t, placeOf(s), r.ledger, k, false) })
 	}
 	moment := time.Duration(50+r.random.IntN(1500)) * time.Millisecond
 	select {
@@ -158,10 +155,11 @@ func (r *run) settle() {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
 	var clients sync.WaitGroup
-	for range consumers {
-		clients.Go(func() { consume(ctx, r.t, placeOf(s), r.ledger, true) })
+	for _, k := range kinds {
+		clients.Go(func() { consume(ctx, r.t, placeOf(s), r.ledger, k, true) })
 	}
 	clients.Wait()
 	sum, _ := r.ledger.Settle()
-	r.t.Logf("%d acknowledged, %d acknowledgements without an answer, %d left", sum.Acked, sum.AckUnanswered, sum.Lost)
+	r.t.Logf("%d acknowledged, %d times over gRPC, %d acknowledgements without an answer, %d changes, %d came again for a cause, %d after an OK, %d left",
+		sum.Acked, overGRPC.Swap(0), sum.AckUnanswered, sum.Extended, sum.Duplicates, sum.Redelivered, sum.Lost)
 }
