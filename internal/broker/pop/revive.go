@@ -196,30 +196,54 @@ type lapsing struct {
 func (l *lapsing) copyAll() {
 	l.left = bits.OnesCount64(l.mask) + 1
 	l.p.revival.wg.Add(1)
-	for m := l.mask; m != 0; m &= m - 1 {
-		l.copyOne(bits.TrailingZeros64(m))
+	// One read for all of them, as far as it goes: they lie close together.
+	var run storage.ReadResult
+	if l.left > 2 {
+		first := bits.TrailingZeros64(l.mask)
+		run = l.p.o.Store.Read(storage.ReadRequest{Topic: l.w.key.topic, QueueID: l.w.key.queue, Offset: l.r.offset(first),
+			MaxMessages: 64 - bits.LeadingZeros64(l.mask) - first, MaxBytes: l.p.o.MaxBytes})
 	}
+	next := 0
+	for m := l.mask; m != 0; m &= m - 1 {
+		bit := bits.TrailingZeros64(m)
+		offset := l.r.offset(bit)
+		for next < len(run.Records) && run.Records[next].QueueOffset < offset {
+			next++
+		}
+		if next < len(run.Records) && run.Records[next].QueueOffset == offset {
+			l.copyRecord(bit, run.Records[next].Bytes)
+		} else {
+			l.copyOne(bit)
+		}
+	}
+	run.Release()
 	l.finished(-1, nil)
 }
 
+// copyOne reads one message by itself and copies it.
 func (l *lapsing) copyOne(bit int) {
 	p, w, r := l.p, l.w, l.r
 	offset := r.offset(bit)
 	res := p.o.Store.Read(storage.ReadRequest{Topic: w.key.topic, QueueID: w.key.queue, Offset: offset, MaxMessages: 1})
 	defer res.Release()
-	var m message.Message
 	switch {
 	case res.Status == storage.Found && res.Records[0].QueueOffset == offset:
-		if _, err := message.DecodeStored(res.Records[0].Bytes, &m); err != nil {
-			l.finished(bit, fmt.Errorf("%w: %w", errUnreadable, err))
-			return
-		}
+		l.copyRecord(bit, res.Records[0].Bytes)
 	case offset < p.o.Store.MinOffset(w.key.topic, w.key.queue) || res.Status == storage.MessageWasRemoved || res.Status == storage.OffsetTooSmall:
 		p.skip(w, r, bit)
 		l.finished(bit, nil)
-		return
 	default:
 		l.finished(bit, fmt.Errorf("%w: %s", errUnreadable, res.Status))
+	}
+}
+
+// copyRecord writes the copy of one message. record is not kept.
+func (l *lapsing) copyRecord(bit int, record []byte) {
+	p, w, r := l.p, l.w, l.r
+	offset := r.offset(bit)
+	var m message.Message
+	if _, err := message.DecodeStored(record, &m); err != nil {
+		l.finished(bit, fmt.Errorf("%w: %w", errUnreadable, err))
 		return
 	}
 	again := publish.Redelivery{
