@@ -121,6 +121,7 @@ func lapseTogether(b *testing.B, n int) (last, median time.Duration) {
 	taken := 0
 	first := pop.Request{Group: "g", Topic: "lapse", QueueID: -1, Max: 32, Invisible: int64(5000 + n/100)}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	d.pops(ctx, first, func(res *pop.Result) {
 		taken += res.Messages()
 		due = max(due, res.PopTime+res.Invisible)
@@ -132,7 +133,8 @@ func lapseTogether(b *testing.B, n int) (last, median time.Duration) {
 		b.Fatal("the first ones lapsed before the last ones were popped")
 	}
 	b.StartTimer()
-	ctx, cancel = context.WithCancel(context.Background())
+	ctx, cancelAgain := context.WithCancel(context.Background())
+	defer cancelAgain()
 	var consumers, acks sync.WaitGroup
 	lates := make([]time.Duration, 0, n)
 	for range 8 {
@@ -163,7 +165,7 @@ func lapseTogether(b *testing.B, n int) (last, median time.Duration) {
 					lates = append(lates, time.Duration(now-due)*time.Millisecond)
 				}
 				if len(lates) >= n {
-					cancel()
+					cancelAgain()
 				}
 				mu.Unlock()
 			})
@@ -187,6 +189,7 @@ func BenchmarkLapseOne(b *testing.B) {
 	var lates []time.Duration
 	due := int64(0)
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	r := pop.Request{Group: "g", Topic: "one", QueueID: -1, Max: 32, Invisible: 20, PollTime: 10 * time.Second}
 	if err := d.Groups.Put(manyRetries("g")); err != nil {
 		b.Fatal(err)
@@ -216,6 +219,7 @@ func BenchmarkRestartInFlight(b *testing.B) {
 	d.fill("held", n)
 	taken := 0
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	d.pops(ctx, pop.Request{Group: "g", Topic: "held", QueueID: -1, Max: 32, Invisible: 3_600_000}, func(res *pop.Result) {
 		if taken += res.Messages(); taken == n {
 			cancel()
