@@ -159,7 +159,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, Log: o.Log, Events: b.storageEvents(o),
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return b.Timer.Keep(end) }, Log: o.Log, Events: b.storageEvents(o),
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync

@@ -27,6 +27,9 @@ func (t *Timer) Import(text []byte) error {
 	for i := range t.mu.level {
 		l := &t.mu.level[i]
 		l.done = max(0, in.OffsetTable[int32(i+1)])
+		if n := l.forgetBefore(l.done); n > 0 {
+			t.o.Log.Warn("another server has passed delayed messages whose log file was gone; they are given up", "level", i+1, "messages", n)
+		}
 		l.next, l.ahead, l.changed = l.done, nil, true
 	}
 	t.mu.Unlock()

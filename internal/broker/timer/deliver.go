@@ -26,6 +26,16 @@ func (t *Timer) deliver(ctx context.Context, n int) error {
 		t.mu.Lock()
 		from := t.mu.level[n].next
 		t.mu.Unlock()
+		kept, err := t.keptRecords(n, from)
+		if err != nil {
+			return err
+		}
+		if len(kept) > 0 {
+			if !t.deliverRecords(n, kept) {
+				return nil
+			}
+			continue
+		}
 		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: window, MaxBytes: 4 << 20})
 		if read.Status != storage.Found {
 			next, again := read.Next, read.Status == storage.OffsetTooSmall || read.Status == storage.MessageWasRemoved
@@ -169,9 +179,7 @@ func (t *Timer) land(n int, offset int64) {
 func (t *Timer) skipTo(n int, offset int64) {
 	t.mu.Lock()
 	l := &t.mu.level[n]
-	for l.done < offset {
-		l.leave(l.done)
-	}
+	l.leaveBefore(offset)
 	l.next = max(l.next, offset)
 	t.mu.Unlock()
 	t.o.State.CommitSource(t)

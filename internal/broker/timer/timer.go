@@ -73,6 +73,8 @@ type level struct {
 	done    int64            // everything before it has left
 	ahead   []int64          // left already although an earlier one has not, sorted
 	flying  map[int64]string // copies that are appended and not dispatched, with their topic
+	kept    map[int64]int    // not in the log any more but in the database, with their sizes
+	dropped []int64          // to be removed there with the next commit
 	changed bool             // since the last commit
 }
 
@@ -86,8 +88,13 @@ func Open(o Options) (*Timer, error) {
 	t.mu.level = make([]level, len(t.levels))
 	for i := range t.mu.level {
 		t.mu.level[i].flying = make(map[int64]string)
+		t.mu.level[i].kept = make(map[int64]int)
 	}
 	err := o.State.Scan(state.Timers, nil, func(key, value []byte) error {
+		if n, offset, ok := keptOfKey(key); ok && n < len(t.mu.level) {
+			t.mu.level[n].kept[offset] = len(value)
+			return nil
+		}
 		n, ok := levelOfKey(key)
 		if !ok || n >= len(t.mu.level) || len(value) < 8 || len(value)%8 != 0 {
 			return fmt.Errorf("delay level progress %x = %x is not readable", key, value)
@@ -128,9 +135,18 @@ func (t *Timer) Clamp() {
 		low, high := t.o.Store.MinOffset(names.Schedule, int32(i)), t.o.Store.MaxOffset(names.Schedule, int32(i))
 		t.mu.Lock()
 		l := &t.mu.level[i]
-		if done := max(low, min(l.done, high)); done != l.done {
-			t.o.Log.Warn("progress of a delay level was outside its queue", "level", i+1, "was", l.done, "is", done)
-			l.done, l.changed = done, true
+		was := l.done
+		if l.done > high {
+			l.done, l.changed = high, true
+		}
+		l.forgetBefore(l.done)
+		if len(l.kept) > 0 {
+			l.leaveBefore(low)
+		} else if l.done < low {
+			l.done, l.changed = low, true
+		}
+		if l.done != was {
+			t.o.Log.Warn("progress of a delay level was outside its queue", "level", i+1, "was", was, "is", l.done)
 		}
 		l.ahead = slices.DeleteFunc(l.ahead, func(o int64) bool { return o < l.done || o >= high })
 		l.next = l.done
@@ -191,6 +207,11 @@ func (t *Timer) left(n int, offset int64) {
 }
 
 func (l *level) leave(offset int64) {
+	if _, kept := l.kept[offset]; kept {
+		delete(l.kept, offset)
+		l.dropped = append(l.dropped, offset)
+		l.changed = true
+	}
 	if offset < l.done {
 		return
 	}
@@ -224,6 +245,10 @@ func (t *Timer) Collect(b *state.Batch) func(error) {
 			value = binary.BigEndian.AppendUint64(value, uint64(o))
 		}
 		b.Put(state.Timers, keyOfLevel(i), value)
+		for _, o := range l.dropped {
+			b.Delete(state.Timers, keyOfKept(i, o))
+		}
+		l.dropped = l.dropped[:0]
 	}
 	return nil
 }
