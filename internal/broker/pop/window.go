@@ -1,6 +1,7 @@
 package pop
 
 import (
+	"container/heap"
 	"math/bits"
 	"slices"
 	"sort"
@@ -47,7 +48,7 @@ type window struct {
 		aside    []asideEntry // sorted by offset
 		busy     map[uint64]int
 		moved    map[int64]movedEntry
-		movedLog []movedEntry // in the order in which they end, roughly
+		movedLog movedHeap // what moved holds, and what it held, by their ends
 
 		dirty      []*record
 		asideDirty []int64
@@ -318,26 +319,60 @@ func (w *window) rememberLocked(offset, popTime, until, now int64) {
 	}
 	e := movedEntry{offset, popTime, until}
 	w.mu.moved[offset] = e
-	w.mu.movedLog = append(w.mu.movedLog, e)
+	heap.Push(&w.mu.movedLog, e)
 	w.forgetLocked(now)
 }
 
-// forgetLocked drops what no receipt can claim any more, a few at a time. The log is in
-// order of insertion; an entry that ends late keeps those behind it, which costs memory
-// for as long as it lasts and nothing else.
+// maxMoved is how many of them a window remembers: a receipt may claim to be valid for
+// thousands of years.
+const maxMoved = 1 << 16
+
+// forgetLocked drops what no receipt can claim any more, a few at a time; and, when there
+// are too many, those of a half that end first: what their receipts ask is not known any more.
 func (w *window) forgetLocked(now int64) {
-	n := 0
-	for n < len(w.mu.movedLog) && n < 4 && w.mu.movedLog[n].until <= now {
-		e := w.mu.movedLog[n]
-		if w.mu.moved[e.offset] == e {
-			delete(w.mu.moved, e.offset)
-		}
-		n++
+	for n := 0; n < 4 && len(w.mu.movedLog) > 0 && w.mu.movedLog[0].until <= now; n++ {
+		w.forgetFirstLocked()
 	}
-	w.mu.movedLog = w.mu.movedLog[n:]
+	if len(w.mu.movedLog) > maxMoved {
+		for len(w.mu.movedLog) > maxMoved/2 {
+			e := w.forgetFirstLocked()
+			w.mu.floor = max(w.mu.floor, e.popTime+1)
+		}
+	}
 	if len(w.mu.movedLog) == 0 {
 		w.mu.movedLog = nil
 	}
+}
+
+func (w *window) forgetFirstLocked() movedEntry {
+	e := heap.Pop(&w.mu.movedLog).(movedEntry)
+	if w.mu.moved[e.offset] == e {
+		delete(w.mu.moved, e.offset)
+	}
+	return e
+}
+
+// movedHeap is a heap by the ends.
+type movedHeap []movedEntry
+
+// Len is for package heap, as are the others.
+func (h movedHeap) Len() int { return len(h) }
+
+// Less orders by the ends.
+func (h movedHeap) Less(i, j int) bool { return h[i].until < h[j].until }
+
+// Swap swaps.
+func (h movedHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push adds.
+func (h *movedHeap) Push(e any) { *h = append(*h, e.(movedEntry)) }
+
+// Pop takes the last.
+func (h *movedHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	*h = (*h)[:last]
+	return e
 }
 
 // offsetHeap is a binary heap of block numbers.
