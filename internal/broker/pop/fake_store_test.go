@@ -213,6 +213,13 @@ func (s *memStore) expire(topic string, queue int32, to int64) {
 	s.queues[storage.QueueName{Topic: topic, QueueID: queue}].min = to
 }
 
+// appended counts all that was ever appended.
+func (s *memStore) appended() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.appends)
+}
+
 // undispatched counts the last records that were not dispatched, up to n.
 func (s *memStore) undispatched(n int) int {
 	s.mu.Lock()

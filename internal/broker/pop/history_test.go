@@ -71,7 +71,8 @@ type model struct {
 	waited    bool     // this step waited for a commit
 	doomed    []string // topics or a group whose deletion may have been cut off
 	fell      []string // the same for a group
-	trap      trap
+	trap      Trap
+	caughtAt  int // appends of the store when the trap closed
 	answers   []func()
 }
 
@@ -90,7 +91,8 @@ func newModel(t *testing.T, rt *rapid.T) *model {
 	m.committer = rapid.Bool().Draw(rt, "committer")
 	m.aside = rapid.SampledFrom([]int{3, 10_000}).Draw(rt, "aside")
 	m.b.tweak = func(o *Options) { o.LongPoll, o.SetAside = nil, m.aside }
-	m.b.wrap = m.trap.wrap
+	m.b.wrap = m.trap.Wrap
+	m.trap.Sprung = func() { m.caughtAt = m.b.store.appended() }
 	m.b.store.hold = true
 	m.open()
 	for _, name := range modelTopics {
@@ -148,8 +150,8 @@ func (m *model) history() {
 // endStep crashes if the trap closed, and compares.
 func (m *model) endStep() {
 	synctest.Wait()
-	if m.trap.closed() {
-		m.die(m.trap.take())
+	if m.trap.Caught() {
+		m.die(m.trap.Take())
 	} else {
 		for _, name := range m.doomed {
 			m.topicGone(name)
@@ -699,36 +701,31 @@ func (m *model) groupGone(name string) {
 }
 
 func (m *model) arm(rt *rapid.T) {
-	m.trap.armed, m.trap.left = true, rapid.IntRange(0, 4).Draw(rt, "writes")
-	m.chance(rt)
+	m.armTrap(rapid.IntRange(0, 4).Draw(rt, "writes"), rt)
 }
 
-// chance decides how much of what was not synced a crash leaves. A killed process loses
+// armTrap decides how much of what was not synced a crash leaves. A killed process loses
 // nothing of it; power may only be cut where everything is synced.
-func (m *model) chance(rt *rapid.T) {
-	m.trap.unsynced = 100
+func (m *model) armTrap(writes int, rt *rapid.T) {
+	unsynced := 100
 	if m.b.sync {
-		m.trap.unsynced = rapid.IntRange(0, 100).Draw(rt, "unsynced")
+		unsynced = rapid.IntRange(0, 100).Draw(rt, "unsynced")
 	}
-	m.trap.rng = rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-	m.trap.mark = func() int {
-		m.b.store.mu.Lock()
-		defer m.b.store.mu.Unlock()
-		return len(m.b.store.appends)
-	}
+	m.trap.Arm(writes, unsynced, rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1)))
 }
 
+// crash comes between two steps. It may take the end of the log that was not dispatched.
 func (m *model) crash(rt *rapid.T) {
-	m.chance(rt)
+	m.armTrap(0, rt)
 	m.learn()
 	lose := rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(rt, "lose")
-	m.trap.caught = m.b.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: m.trap.unsynced, RNG: m.trap.rng})
-	m.trap.caughtAt = m.trap.mark() - m.b.store.undispatched(lose)
+	m.trap.Now(m.b.fs)
+	m.caughtAt -= m.b.store.undispatched(lose)
 }
 
 // restart is a clean one.
 func (m *model) restart(rt *rapid.T) {
-	m.trap.armed = false
+	m.trap.Disarm()
 	m.b.close()
 	m.barrier()
 	m.setBack(rt)
@@ -756,24 +753,23 @@ func (m *model) die(left *vfs.MemFS) {
 		m.b.store.onDispatch = nil
 		m.b.close() // its last writes go to the old disk
 		m.b.fs = left
-		if m.trap.armed = again < 3; m.trap.armed {
-			m.trap.left = again * 5
-			m.chance(m.rt)
+		if again < 3 {
+			m.armTrap(again*5, m.rt)
 		}
 		m.open()
 		synctest.Wait()
-		m.trap.armed = false
+		m.trap.Disarm()
 		m.afterOpen(before)
-		if !m.trap.closed() {
+		if !m.trap.Caught() {
 			return
 		}
-		left = m.trap.take()
+		left = m.trap.Take()
 	}
 }
 
 // lose takes back what was appended after the picture was made.
 func (m *model) lose() {
-	for _, d := range m.b.store.lose(m.trap.caughtAt) {
+	for _, d := range m.b.store.lose(m.caughtAt) {
 		if d.Source != "" {
 			m.copies[d.Source]--
 		}
@@ -781,7 +777,7 @@ func (m *model) lose() {
 			delete(m.places, place{g, d.Topic, d.QueueID, d.QueueOffset})
 		}
 	}
-	m.learned = min(m.learned, m.trap.caughtAt)
+	m.learned = min(m.learned, m.caughtAt)
 }
 
 // afterOpen finds out what became of each place and dispatches again what the store is not
@@ -906,7 +902,7 @@ func (m *model) recoverFlight(at place, p *modelPlace, f InFlight, before int64)
 
 // drain consumes everything: nothing may be lost.
 func (m *model) drain() {
-	m.trap.armed = false
+	m.trap.Disarm()
 	m.b.mu.Lock()
 	clear(m.b.present)
 	clear(m.b.subs)

@@ -8,21 +8,36 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// trap makes a picture of the disk before the n-th write from now: what a crash there
-// leaves.
-type trap struct {
+// Trap makes a picture of a disk before the n-th write to it: what a crash there leaves.
+type Trap struct {
+	// Sprung is called at that moment.
+	Sprung func()
+
 	mu       sync.Mutex
 	armed    bool
 	left     int
 	unsynced int
 	rng      *rand.Rand
-	mark     func() int
 	caught   *vfs.MemFS
-	caughtAt int // appends of the store by then
 }
 
-// wrap watches the writes to fs.
-func (t *trap) wrap(fs *vfs.MemFS) vfs.FS {
+// Arm waits for the write after the next few. unsynced is the percentage of what was not
+// synced that survives: 100 for a killed process.
+func (t *Trap) Arm(few, unsynced int, rng *rand.Rand) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armed, t.left, t.unsynced, t.rng = true, few, unsynced, rng
+}
+
+// Disarm lets all further writes pass.
+func (t *Trap) Disarm() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armed = false
+}
+
+// Wrap watches the writes to fs.
+func (t *Trap) Wrap(fs *vfs.MemFS) vfs.FS {
 	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			t.write(fs)
@@ -31,7 +46,7 @@ func (t *trap) wrap(fs *vfs.MemFS) vfs.FS {
 	}))
 }
 
-func (t *trap) write(fs *vfs.MemFS) {
+func (t *Trap) write(fs *vfs.MemFS) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.armed {
@@ -40,19 +55,33 @@ func (t *trap) write(fs *vfs.MemFS) {
 	if t.left--; t.left >= 0 {
 		return
 	}
-	t.armed = false
-	t.caught = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: t.unsynced, RNG: t.rng})
-	t.caughtAt = t.mark()
+	t.catch(fs)
 }
 
-func (t *trap) closed() bool {
+// Now springs the trap without a write.
+func (t *Trap) Now(fs *vfs.MemFS) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.catch(fs)
+}
+
+func (t *Trap) catch(fs *vfs.MemFS) {
+	t.armed = false
+	t.caught = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: t.unsynced, RNG: t.rng})
+	if t.Sprung != nil {
+		t.Sprung()
+	}
+}
+
+// Caught reports whether there is a picture.
+func (t *Trap) Caught() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.caught != nil
 }
 
-// take returns the picture and is ready for the next.
-func (t *trap) take() *vfs.MemFS {
+// Take returns the picture, nil if there is none, and forgets it.
+func (t *Trap) Take() *vfs.MemFS {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	caught := t.caught
