@@ -43,6 +43,9 @@ func newWALFS(fs vfs.FS, syncAlways bool, beforeSync func() error) *walFS {
 
 // Create wraps the files whose syncs matter here.
 func (w *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := w.beforeMarker(name); err != nil {
+		return nil, err
+	}
 	f, err := w.FS.Create(name, category)
 	if err != nil {
 		return nil, err
