@@ -157,13 +157,17 @@ func (l *Ledger) Delivered(n int64, h receipt.Handle, protocol string, life int6
 	}
 }
 
+// look is how long a request may take to look for messages. An answer has the pop time of
+// its first message, and what lapses while it looks may be among the others.
+const look = 50
+
 // cause is why a delivery follows the last one. Answers may be looked at in another order
 // than they were given.
 func (m *entry) cause(h receipt.Handle, life int64) Fate {
 	switch {
-	case h.PopTime < m.last.PopTime && m.last.PopTime >= h.Due():
+	case h.PopTime < m.last.PopTime && m.last.PopTime+look >= h.Due():
 		return InHand
-	case h.PopTime >= m.due:
+	case h.PopTime+look >= m.due && time.Now().UnixMilli() >= m.due:
 		if m.open {
 			return Unanswered
 		}
@@ -239,7 +243,7 @@ func (l *Ledger) Answered(n int64, h receipt.Handle, ok bool) {
 		}
 		return
 	}
-	if m.last.PopTime > h.PopTime && m.acked == 0 {
+	if m.last.PopTime > h.PopTime+look && m.acked == 0 {
 		l.counts.StaleAcked++
 		l.Problem("message %d: an acknowledgement as %v got an OK after a delivery as %v", n, h, m.last)
 	}

@@ -455,6 +455,10 @@ func (t *taking) deliver(wasFull bool) int {
 		return 0
 	}
 	w.mu.epoch++
+	if len(t.a.res.Batches) == 0 && len(t.records) > 0 {
+		// Invisible times begin now, not when the search began.
+		t.a.res.PopTime = max(t.a.res.PopTime, p.now())
+	}
 	popTime := max(t.a.res.PopTime, t.minPop)
 	if popTime > t.a.res.PopTime {
 		// The whole answer has one popTime. Batches of other queues have it already, and
