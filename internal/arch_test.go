@@ -30,6 +30,7 @@ var ranks = map[string]int{
 	"internal/front/namesrvrpc": 14,
 	"internal/front/proxyrpc":   14,
 	"internal/front/grpcv2":     14,
+	"internal/front/metrics":    14,
 
 	"internal/proxy/local":  13,
 	"internal/proxy/remote": 13,

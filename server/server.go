@@ -23,6 +23,8 @@ type Options struct {
 	// (9876, 10911, 8081, 8080) on all addresses.
 	NamesrvAddr, BrokerAddr, GRPCAddr, ProxyAddr string
 
+	MetricsAddr string // HOST:PORT of the page that Prometheus reads; empty is none
+
 	Advertise string // HOST:PORT that clients are told, where they can't reach what is listened on
 
 	TLSCert, TLSKey string // PEM files; empty is a certificate made at first start
@@ -40,7 +42,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	n, err := node.Start(ctx, node.Options{
 		Roles: node.All, Data: o.Data,
 		NamesrvAddr: o.NamesrvAddr, BrokerAddr: o.BrokerAddr, GRPCAddr: o.GRPCAddr, ProxyAddr: o.ProxyAddr,
-		Advertise: o.Advertise, TLSCert: o.TLSCert, TLSKey: o.TLSKey,
+		MetricsAddr: o.MetricsAddr, Advertise: o.Advertise, TLSCert: o.TLSCert, TLSKey: o.TLSKey,
 		Settings: o.Settings, Log: o.Log,
 	})
 	if err != nil {
@@ -61,6 +63,9 @@ func (s *Server) GRPC() string { return s.node.Ready().GRPC }
 // Proxy is the address that takes Remoting and gRPC alike; "" when its standard port was
 // taken by another program.
 func (s *Server) Proxy() string { return s.node.Ready().Proxy }
+
+// Metrics is the address of the metrics page; "" when there is none.
+func (s *Server) Metrics() string { return s.node.Ready().Metrics }
 
 // Failed is closed when the server can't go on; what remains is to call Stop, which tells
 // why.

@@ -67,6 +67,7 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	if roles.Broker {
 		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel on :10909)")
 		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, "`HOST:PORT,...` of other name servers to register with")
+		fs.StringVar(&f.MetricsAddr, "metrics-addr", "", "`HOST:PORT` of the page that Prometheus reads (default none; Apache's port is 5557)")
 		fs.StringVar(&f.Advertise, "advertise", "", "`HOST:PORT` that clients are told, where they can't reach what is listened on")
 	}
 	if roles.Proxy {

@@ -28,6 +28,7 @@ const (
 	listenerVIP     = "broker-vip"
 	listenerGRPC    = "grpc"
 	listenerProxy   = "proxy"
+	listenerMetrics = "metrics"
 )
 
 // port is one address to listen on.

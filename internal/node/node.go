@@ -28,6 +28,7 @@ type Node struct {
 	log       *slog.Logger
 	data      *dataFolder
 	listeners []*listener
+	metrics   *listener // nil: none
 	announced announcement
 	ready     Ready
 
@@ -75,6 +76,9 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	n.ready = readyOf(n.listeners)
+	if err := n.listenMetrics(ctx); err != nil {
+		return nil, err
+	}
 	if n.announced, err = announce(o.Advertise, n.brokerAddress(), machineAddresses()); err != nil {
 		return nil, err
 	}
@@ -85,6 +89,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		n.inner.Go(l.name, l.run)
 	}
 	n.serve(certificates.Config())
+	n.serveMetrics()
 	if err := n.parts.register(n.edge); err != nil {
 		return nil, err
 	}
@@ -158,6 +163,9 @@ func (n *Node) drain(ctx context.Context) error {
 func (n *Node) abandon() {
 	_ = n.edge.Stop()
 	closeAll(n.listeners)
+	if n.metrics != nil {
+		_ = n.metrics.Close()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if n.grpc != nil {

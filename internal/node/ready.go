@@ -15,6 +15,7 @@ type Ready struct {
 	Broker  string `json:"broker,omitempty"`
 	GRPC    string `json:"grpc,omitempty"`
 	Proxy   string `json:"proxy,omitempty"`
+	Metrics string `json:"metrics,omitempty"`
 	PID     int    `json:"pid"`
 }
 

@@ -25,6 +25,10 @@ var settledElsewhere = map[string]string{
 	"grpcServerPort":     "--grpc-addr",
 	"remotingListenPort": "--proxy-addr",
 	"brokerIP1":          "--advertise",
+
+	"metricsExporterType":     "--metrics-addr",
+	"metricsPromExporterHost": "--metrics-addr",
+	"metricsPromExporterPort": "--metrics-addr",
 }
 
 // readSettings takes the properties over the defaults.

@@ -38,6 +38,7 @@ type Store interface {
 // Pop is the part of POP's state that a use case changes.
 type Pop interface {
 	Leave(group, topic string)
+	TopicsOf(group string) []string
 	DropTopic(topic string, b *state.Batch)
 	DropGroup(group string, b *state.Batch)
 }

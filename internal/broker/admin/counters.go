@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,6 +79,27 @@ func (c *Counters) Rate(name, key, group string) float64 {
 		return 0
 	}
 	return n.Read().Minute.PerSecond
+}
+
+// Total is all that one counter has counted.
+type Total struct {
+	Key, Group string
+	Total      int64
+}
+
+// Totals lists the counters of a name, sorted.
+func (c *Counters) Totals(name string) (out []Total) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for k, n := range c.of {
+		if k.name == name {
+			n.mu.Lock()
+			out = append(out, Total{k.key, k.group, n.now.sum})
+			n.mu.Unlock()
+		}
+	}
+	slices.SortFunc(out, func(a, b Total) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Group, b.Group)) })
+	return out
 }
 
 // Forget drops what was counted for a topic.

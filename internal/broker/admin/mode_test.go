@@ -18,6 +18,7 @@ type leavings struct{ names []string }
 func (l *leavings) Leave(group, topic string)      { l.names = append(l.names, group+"/"+topic) }
 func (l *leavings) DropTopic(string, *state.Batch) {}
 func (l *leavings) DropGroup(string, *state.Batch) {}
+func (*leavings) TopicsOf(string) []string         { return nil }
 func (l *leavings) take() (names []string)         { names, l.names = l.names, nil; return names }
 func (l *leavings) want(t *testing.T, names ...string) {
 	t.Helper()

@@ -92,6 +92,9 @@ func (a *Admin) progress(group, name string, q int32) Progress {
 // topicsOf are the topics in which a group has come anywhere or which it subscribes to.
 func (a *Admin) topicsOf(group string) []string {
 	list := a.o.Offsets.TopicsOf(group)
+	if a.o.Pop != nil {
+		list = append(list, a.o.Pop.TopicsOf(group)...) // received, nothing done yet
+	}
 	if g, ok := a.o.Clients.Group(group); ok {
 		for _, s := range g.Subscriptions {
 			list = append(list, s.Topic)

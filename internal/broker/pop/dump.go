@@ -98,6 +98,38 @@ func (p *Popper) Count(group, topic string) (c Counts) {
 	return c
 }
 
+// Figures are those of one queue of a group; Topic is the real one, a retry topic for
+// redeliveries.
+type Figures struct {
+	Group, Topic    string
+	QueueID         int32
+	Next            int64 // offsets below are in flight, set aside, or done
+	InFlight, Aside int
+}
+
+// Figures lists all queues that groups have popped from.
+func (p *Popper) Figures() []Figures {
+	windows := p.allWindows()
+	out := make([]Figures, 0, len(windows))
+	for _, w := range windows {
+		w.mu.Lock()
+		out = append(out, Figures{w.key.group, w.key.topic, w.key.queue, w.mu.next, w.mu.inFlight, len(w.mu.aside)})
+		w.mu.Unlock()
+	}
+	return out
+}
+
+// TopicsOf lists the topics that a group has popped from, retry topics among them.
+func (p *Popper) TopicsOf(group string) (out []string) {
+	for _, w := range p.allWindows() {
+		if w.key.group == group {
+			out = append(out, w.key.topic)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // Check looks for contradictions: what is past the end of its queue (P4), and messages in
 // two states at once (P5).
 func (p *Popper) Check() error {

@@ -1,0 +1,218 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bolidemq/bolide/internal/broker"
+	"github.com/bolidemq/bolide/internal/broker/admin"
+	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/pop"
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// broker is what there is one of.
+func (p *page) broker(b *broker.Broker) {
+	p.single("rocketmq_broker_permission", gauge, "2 may be written, 4 may be read.", int64(b.Config.Get().BrokerPermission))
+	p.single("rocketmq_topic_number", gauge, "Topics.", int64(len(b.Topics.All())))
+	p.single("rocketmq_consumer_group_number", gauge, "Consumer groups.", int64(len(b.Groups.All())))
+	disk := []string{"storage_type", "local", "storage_medium", "disk"}
+	p.single("rocketmq_storage_size", gauge, "Bytes of log that hold messages.", b.Store.LogMax()-b.Store.LogMin(), disk...)
+	p.single("rocketmq_storage_dispatch_behind_bytes", gauge, "Bytes of log that readers can not see yet.", b.Store.LogEnd()-b.Store.LogMax(), disk...)
+	if u := b.Store.DiskUsage(); u.Known {
+		p.single("bolide_disk_free_bytes", gauge, "Room on the disk of the store.", u.Free)
+		p.single("bolide_disk_size_bytes", gauge, "Size of the disk of the store.", u.Total)
+	}
+}
+
+// traffic is what came in and went out since the start.
+func (p *page) traffic(b *broker.Broker) {
+	in := func(name, help, count string) {
+		p.family(name, counter, help)
+		for _, t := range b.Admin.Counters.Totals(count) {
+			p.sample(name, t.Total, "topic", t.Key, "is_system", truth(names.IsSystemTopic(t.Key)))
+		}
+	}
+	in("rocketmq_messages_in_total", "Messages stored.", admin.TopicPutNums)
+	in("rocketmq_throughput_in_total", "Bytes stored.", admin.TopicPutSize)
+	out := func(name, help, count string) {
+		p.family(name, counter, help)
+		for _, t := range b.Admin.Counters.Totals(count) {
+			p.sample(name, t.Total, "topic", t.Key, "consumer_group", t.Group,
+				"is_retry", truth(names.IsRetry(t.Key)), "is_system", truth(names.IsSystemTopic(t.Key) || names.IsSystemGroup(t.Group)))
+		}
+	}
+	out("rocketmq_messages_out_total", "Messages handed out.", admin.GroupGetNums)
+	out("rocketmq_throughput_out_total", "Bytes handed out to pulls.", admin.GroupGetSize)
+	out("rocketmq_send_to_dlq_messages_total", "Messages that went to the dead-letter topic.", admin.DLQPutNums)
+	p.family("bolide_missed_messages_total", counter, "Messages whose log file was deleted before the group came to them.")
+	for _, m := range b.Missed() {
+		p.sample("bolide_missed_messages_total", m.Messages, "topic", m.Topic, "consumer_group", m.Group)
+	}
+}
+
+// standing is how far a group has come in a topic.
+type standing struct {
+	group, topic         string
+	retry                bool
+	lag, inFlight, ready int64
+	latency              int64 // age of the oldest message that is not done, ms
+}
+
+// behind is a queue with messages that are not done.
+type behind struct {
+	group, topic string
+	queue        int32
+	lag          int64
+}
+
+// groups is lag and what makes it up. Its sums are those of mqadmin consumerProgress.
+func (p *page) groups(b *broker.Broker) {
+	list, queues := standings(b)
+	for _, f := range []struct {
+		name, help string
+		value      func(*standing) int64
+	}{
+		{"rocketmq_consumer_lag_messages", "Messages that a group is not done with.", func(s *standing) int64 { return s.lag }},
+		{"rocketmq_consumer_inflight_messages", "Messages that a group has received and is not done with.", func(s *standing) int64 { return s.inFlight }},
+		{"rocketmq_consumer_ready_messages", "Messages that a group could receive.", func(s *standing) int64 { return s.ready }},
+		{"rocketmq_consumer_lag_latency", "Age of the oldest message that a group is not done with, in milliseconds.", func(s *standing) int64 { return s.latency }},
+	} {
+		p.family(f.name, gauge, f.help)
+		for i := range list {
+			s := &list[i]
+			p.sample(f.name, f.value(s), "consumer_group", s.group, "topic", s.topic, "is_retry", truth(s.retry),
+				"is_system", truth(names.IsSystemTopic(s.topic) || names.IsSystemGroup(s.group)))
+		}
+	}
+	p.family("bolide_queue_lag_messages", gauge, "The same by queue, where there is any.")
+	for _, q := range queues {
+		p.sample("bolide_queue_lag_messages", q.lag, "consumer_group", q.group, "topic", q.topic, "queue_id", strconv.Itoa(int(q.queue)))
+	}
+}
+
+// standings asks what administration requests ask. Retries of POP count under the topic
+// that they are of.
+func standings(b *broker.Broker) (list []standing, queues []behind) {
+	type window struct {
+		group, topic string
+		queue        int32
+	}
+	popped := make(map[window]int) // index in figures
+	figures := b.Pop.Figures()
+	for i, f := range figures {
+		popped[window{f.Group, f.Topic, f.QueueID}] = i
+	}
+	now := b.Clock.NowMilli()
+	for group, topics := range progressed(b, figures) {
+		of := make(map[standing]*standing) // by names alone
+		for _, q := range b.Admin.ConsumeStats(group, topics) {
+			key := standing{group: group, topic: q.Topic, retry: names.IsRetry(q.Topic)}
+			if origin, ok := names.OriginTopic(q.Topic, group); ok {
+				key.topic = origin
+			}
+			s := of[key]
+			if s == nil {
+				s = &standing{group: key.group, topic: key.topic, retry: key.retry}
+				of[key] = s
+			}
+			lag := max(0, q.End-q.Consumed)
+			s.lag += lag
+			if i, ok := popped[window{group, q.Topic, q.QueueID}]; ok {
+				s.inFlight += int64(figures[i].InFlight)
+				s.ready += max(0, q.End-figures[i].Next) + int64(figures[i].Aside)
+			} else {
+				s.inFlight += q.Pulled - q.Consumed
+				s.ready += max(0, q.End-q.Pulled)
+			}
+			if lag > 0 {
+				if stored := b.Store.StoreTimeAt(q.Topic, q.QueueID, q.Consumed); stored > 0 {
+					s.latency = max(s.latency, now-stored)
+				}
+				queues = append(queues, behind{group, q.Topic, q.QueueID, lag})
+			}
+		}
+		for _, s := range of {
+			list = append(list, *s)
+		}
+	}
+	slices.SortFunc(list, func(x, y standing) int {
+		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.topic, y.topic), cmp.Compare(truth(x.retry), truth(y.retry)))
+	})
+	slices.SortFunc(queues, func(x, y behind) int {
+		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.topic, y.topic), cmp.Compare(x.queue, y.queue))
+	})
+	return list, queues
+}
+
+// progressed lists the topics of each group, in one pass through each table: those in which
+// it has come anywhere and those that it subscribes to.
+func progressed(b *broker.Broker, figures []pop.Figures) map[string][]string {
+	of := make(map[string][]string)
+	add := func(group, topic string) { of[group] = append(of[group], topic) }
+	b.Offsets.Each(func(group, topic string, _ map[int32]int64) { add(group, topic) })
+	for _, f := range figures {
+		add(f.Group, f.Topic)
+	}
+	for _, name := range b.Clients.ConsumerGroups() {
+		if g, ok := b.Clients.Group(name); ok {
+			for _, s := range g.Subscriptions {
+				add(name, s.Topic)
+			}
+		}
+	}
+	for group, topics := range of {
+		slices.Sort(topics)
+		of[group] = slices.Compact(topics)
+	}
+	return of
+}
+
+// modes are Apache's words for how a group consumes.
+var modes = map[string]string{clients.ConsumePassively: "push", clients.ConsumeActively: "pull", clients.ConsumePop: "pop"}
+
+// connections counts clients of one kind.
+func (p *page) connections(b *broker.Broker) {
+	type kind struct{ group, language, version, mode string }
+	producers, consumers := make(map[kind]int64), make(map[kind]int64)
+	described := func(c *clients.Client) kind {
+		return kind{language: strings.ToLower(remoting.Language(c.Language).String()), version: strconv.Itoa(int(c.Version))}
+	}
+	for _, members := range b.Clients.AllProducers() {
+		for i := range members {
+			producers[described(&members[i].Client)]++
+		}
+	}
+	for _, name := range b.Clients.ConsumerGroups() {
+		g, ok := b.Clients.Group(name)
+		if !ok {
+			continue
+		}
+		for i := range g.Members {
+			k := described(&g.Members[i])
+			k.group, k.mode = name, modes[g.Type]
+			consumers[k]++
+		}
+	}
+	sorted := func(of map[kind]int64) (kinds []kind) {
+		for k := range of {
+			kinds = append(kinds, k)
+		}
+		slices.SortFunc(kinds, func(x, y kind) int {
+			return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.language, y.language), cmp.Compare(x.version, y.version), cmp.Compare(x.mode, y.mode))
+		})
+		return kinds
+	}
+	p.family("rocketmq_producer_connections", gauge, "Producers that are connected; one in two groups counts twice.")
+	for _, k := range sorted(producers) {
+		p.sample("rocketmq_producer_connections", producers[k], "language", k.language, "version", k.version)
+	}
+	p.family("rocketmq_consumer_connections", gauge, "Consumers that are connected.")
+	for _, k := range sorted(consumers) {
+		p.sample("rocketmq_consumer_connections", consumers[k], "consumer_group", k.group, "language", k.language, "version", k.version,
+			"consume_mode", k.mode, "is_system", truth(names.IsSystemGroup(k.group)))
+	}
+}
