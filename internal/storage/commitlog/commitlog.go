@@ -99,6 +99,7 @@ type Log[N any] struct {
 		why      error         // and with what
 		failed   error         // for good
 		asleep   bool          // the writer waits for wake
+		want     int           // and for that many pending appends
 	}
 	ring   ring
 	blocks blocks
@@ -107,8 +108,9 @@ type Log[N any] struct {
 	written   atomic.Int64 // in files
 	synced    atomic.Int64 // durable
 	done      atomic.Int64 // dispatched
-	dirtyTo   int64        // the writer's: a failed write may have left bytes up to here
-	allocated int64        // the writer's: up to where room was asked for
+	gathering gathering
+	dirtyTo   int64 // the writer's: a failed write may have left bytes up to here
+	allocated int64 // the writer's: up to where room was asked for
 
 	out struct {
 		sync.Mutex
@@ -218,8 +220,10 @@ func (l *Log[N]) Append(p *Put[N]) error {
 			dst, done = dst[n:], nil
 		}
 	}
-	wake := l.mu.asleep
-	l.mu.asleep = false
+	wake := l.mu.asleep && len(l.mu.pending.Entries) >= l.mu.want
+	if wake {
+		l.mu.asleep = false
+	}
 	l.mu.Unlock()
 	if wake {
 		l.wake <- struct{}{}

@@ -25,6 +25,9 @@ type taken[N any] struct {
 func (l *Log[N]) Run(ctx context.Context) error {
 	var b taken[N]
 	for {
+		if l.opt.Sync {
+			l.gather()
+		}
 		if !l.take(&b) {
 			select {
 			case <-l.wake:
@@ -66,7 +69,7 @@ func (l *Log[N]) take(b *taken[N]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.mu.pending.Entries) == 0 {
-		l.mu.asleep = true
+		l.mu.want, l.mu.asleep = 0, true
 		l.out.Lock()
 		l.out.free = append(l.out.free, free)
 		l.out.Unlock()
@@ -98,9 +101,11 @@ func (l *Log[N]) write(b *taken[N]) error {
 		l.opt.Written(len(b.Entries), int(l.written.Load()-from), time.Since(start))
 	}
 	if err == nil && l.opt.Sync {
+		began := time.Now()
 		if serr := l.SyncTo(l.written.Load()); serr != nil {
 			return l.fail(b, serr)
 		}
+		l.gathering.synced(time.Since(began))
 	}
 	if err != nil {
 		l.takeBack(b, from, err)
@@ -113,7 +118,14 @@ func (l *Log[N]) write(b *taken[N]) error {
 			l.ring.unref(c)
 		}
 	}
+	n := len(b.Entries)
 	l.handOn(b.Batch)
+	if l.opt.Sync {
+		l.mu.Lock()
+		pending := len(l.mu.pending.Entries)
+		l.mu.Unlock()
+		l.gathering.answered(n, pending)
+	}
 	l.makeRoom()
 	return nil
 }
