@@ -84,12 +84,12 @@ var ranks = map[string]int{
 
 	"internal/wire/message": 1,
 
-	"internal/wire/names":   0,
-	"internal/wire/readbuf": 0,
-	"internal/config":       0,
-	"internal/clock":        0,
-	"internal/lifecycle":    0,
-	"client/rebalance":      0,
+	"internal/wire/names": 0,
+	"internal/wire/sock":  0,
+	"internal/config":     0,
+	"internal/clock":      0,
+	"internal/lifecycle":  0,
+	"client/rebalance":    0,
 }
 
 // testSupport may be imported by tests only; it may import what its rank allows.

@@ -12,6 +12,8 @@ import (
 // dispatch follows the log: what is complete goes into queues and index and becomes
 // visible.
 func (e *Engine) dispatch(ctx context.Context) error {
+	e.inline.Store(true)
+	defer e.inline.Store(false)
 	for {
 		b, err := e.log.Next(ctx)
 		if err != nil {
@@ -21,6 +23,20 @@ func (e *Engine) dispatch(ctx context.Context) error {
 		e.dispatchBatch(b)
 		e.dispatching.Unlock()
 	}
+}
+
+// dispatchInline deals with a batch on the log's writer. It may only while the dispatcher
+// runs and has nothing before it to do.
+func (e *Engine) dispatchInline(b *commitlog.Batch[note]) bool {
+	if !e.inline.Load() || !e.dispatching.TryLock() {
+		return false
+	}
+	defer e.dispatching.Unlock()
+	if e.log.Done() != b.Entries[0].PhysicalOffset {
+		return false
+	}
+	e.dispatchBatch(b)
+	return true
 }
 
 func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {

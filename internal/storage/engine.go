@@ -37,7 +37,8 @@ type Engine struct {
 
 	dirty chan struct{} // something was dispatched; wakes the flusher
 
-	dispatching sync.Mutex // the dispatcher, and whoever waits for a moment without it
+	dispatching sync.Mutex  // the dispatcher, and whoever waits for a moment without it
+	inline      atomic.Bool // the log's writer may dispatch small batches
 	out         []Dispatched
 
 	saving sync.Mutex // one checkpoint at a time, and no topic deletion beside it
@@ -73,6 +74,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	e.log = log
+	log.Inline(e.dispatchInline)
 	e.queues = consumequeue.Open(consumequeue.Options{Pool: e.pool, Dir: e.path("consumequeue"), FileEntries: o.QueueFileEntries})
 	e.index = keyindex.Open(keyindex.Options{Pool: e.pool, Dir: e.path("index"), Slots: o.IndexSlots, Entries: o.IndexEntries, SyncLog: e.Sync})
 	if err := e.recover(); err != nil {

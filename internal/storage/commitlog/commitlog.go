@@ -103,6 +103,7 @@ type Log[N any] struct {
 	}
 	ring   ring
 	blocks blocks
+	inline func(*Batch[N]) bool // see Inline
 
 	wake      chan struct{}
 	written   atomic.Int64 // in files
@@ -315,6 +316,12 @@ func (l *Log[N]) chunkLocked(size int) *chunk {
 	l.mu.fresh = append(l.mu.fresh, c)
 	return c
 }
+
+// Inline lets the writer offer small batches to f, when nothing else is pending, instead of
+// handing them to Next: a lone record then costs no change of goroutines. f deals with a
+// batch as Next's caller would, Dispatched included, or returns false at once when it may
+// not. It must not wait for an append. Inline must be called before Run.
+func (l *Log[N]) Inline(f func(*Batch[N]) bool) { l.inline = f }
 
 // Next waits for the next batch that is complete, in log order. Dispatched says when it
 // has been dealt with.

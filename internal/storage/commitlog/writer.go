@@ -130,10 +130,31 @@ func (l *Log[N]) write(b *taken[N]) error {
 	return nil
 }
 
+// maxInline is the largest batch that the writer dispatches itself.
+const maxInline = 4
+
 // handOn gives complete entries to dispatch and says so to who appended them: the
-// dispatcher may work already while the writer calls back.
+// dispatcher may work already while the writer calls back. A few that come alone the
+// writer dispatches itself.
 func (l *Log[N]) handOn(b *Batch[N]) {
 	b.users.Store(2)
+	alone := l.inline != nil && len(b.Entries) <= maxInline
+	if !alone {
+		l.queue(b)
+	}
+	for i := range b.Entries {
+		if done := b.Entries[i].done; done != nil {
+			done(b.Entries[i].Placed, nil)
+		}
+	}
+	if alone && (l.busy() || !l.inline(b)) {
+		l.queue(b)
+	}
+	l.recycle(b)
+}
+
+// queue hands b to the dispatcher.
+func (l *Log[N]) queue(b *Batch[N]) {
 	o := &l.out
 	o.Lock()
 	o.batches = append(o.batches, b)
@@ -142,12 +163,13 @@ func (l *Log[N]) handOn(b *Batch[N]) {
 	case o.wake <- struct{}{}:
 	default:
 	}
-	for i := range b.Entries {
-		if done := b.Entries[i].done; done != nil {
-			done(b.Entries[i].Placed, nil)
-		}
-	}
-	l.recycle(b)
+}
+
+// busy reports whether the writer has more to write.
+func (l *Log[N]) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.mu.pending.Entries) > 0
 }
 
 // writeChunks writes what of the batch is not written yet, and moves written along.

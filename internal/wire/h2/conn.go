@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/peer"
 
-	"github.com/bolidemq/bolide/internal/wire/readbuf"
+	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // Conn is one connection of a peer.
@@ -34,7 +34,9 @@ type Conn struct {
 
 	resume sync.Cond // on mu: unsent bytes have gone down, or closed
 
-	in       readbuf.Buffer
+	now sock.Writer // of whoever has set mu.writing
+
+	in       sock.Buffer
 	prefaced bool // the preface has been read
 	lastID   uint32
 	block    headerBlock
@@ -67,6 +69,12 @@ func newConn(s *Server, nc net.Conn) *Conn {
 	c := &Conn{nc: nc, server: s, remote: addrOf(nc.RemoteAddr()), local: addrOf(nc.LocalAddr()), granted: connWindow}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(context.Background(), &peer.Peer{Addr: nc.RemoteAddr(), LocalAddr: nc.LocalAddr()}))
 	c.resume.L = &c.mu
+	switch n := nc.(type) {
+	case *net.TCPConn:
+		c.now = sock.NewWriter(n)
+	case interface{ TCP() *net.TCPConn }: // a wrapper that only looks at what is read
+		c.now = sock.NewWriter(n.TCP())
+	}
 	c.block.decoder = hpack.NewDecoder(defaultHeaderSize, c.block.emit)
 	c.block.decoder.SetMaxStringLength(s.limits.Headers)
 	c.block.most = s.limits.Headers

@@ -1,6 +1,10 @@
 package h2
 
-import "time"
+import (
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/sock"
+)
 
 // outLocked returns the buffer that frames are appended to.
 func (c *Conn) outLocked() *Buffer {
@@ -32,8 +36,43 @@ func (c *Conn) queuedLocked(n int) {
 	}
 	c.mu.writing = true
 	c.server.running.Add(1) // the reader has not ended, since the connection is open
-	c.mu.Unlock()
+	if c.mu.unsent <= sock.Most && c.now.Quiet() {
+		if c.writeAtOnceLocked() { // unlocks
+			c.server.running.Done()
+			return
+		}
+	} else {
+		c.mu.Unlock()
+	}
 	go c.drain()
+}
+
+// writeAtOnceLocked unlocks and writes what is queued as far as the peer takes it without
+// waiting, in the goroutine of whoever queued it. It reports whether that was all and the
+// turn is given back; else it goes on with drain.
+func (c *Conn) writeAtOnceLocked() bool {
+	out := c.mu.out
+	c.mu.out = nil
+	c.mu.Unlock()
+	n := c.now.Try(out.B)
+	c.mu.Lock()
+	c.mu.unsent -= n
+	if n == len(out.B) {
+		out.Free()
+	} else {
+		out.B = append(out.B[:0], out.B[n:]...)
+		if c.mu.out != nil {
+			out.B = append(out.B, c.mu.out.B...)
+			c.mu.out.Free()
+		}
+		c.mu.out = out
+	}
+	if c.mu.unsent > 0 && c.mu.closed == nil {
+		c.mu.Unlock()
+		return false
+	}
+	c.idleLocked() // unlocks
+	return true
 }
 
 // uncork writes what has gathered: itself when it is little, else by a writer.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bolidemq/bolide/internal/wire/readbuf"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // Conn is one connection, of a Server or of a Client: both ends may send requests, and
@@ -34,12 +34,13 @@ type Conn struct {
 
 	resume sync.Cond // on mu: unsent bytes have gone down, or closed
 
+	now          sock.Writer // of whoever has set mu.writing
 	spareSplices []splice
 	sparePieces  [][]byte
 	vector       net.Buffers
 	vectorStore  [][]byte
 
-	buf     readbuf.Buffer
+	buf     sock.Buffer
 	seen    uint64 // two-way requests read so far; mu.received follows when uncorked
 	request Request
 	names   remoting.Names
@@ -79,6 +80,7 @@ func newConn(owner *endpoint, nc net.Conn) *Conn {
 	case interface{ TCP() *net.TCPConn }: // a wrapper that only looks at what is read
 		c.tcp = n.TCP()
 	}
+	c.now = sock.NewWriter(c.tcp)
 	return c
 }
 

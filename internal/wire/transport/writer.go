@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // buffer is a pooled byte slice; an idle connection holds none for writing.
@@ -73,8 +75,64 @@ func (c *Conn) queuedLocked(n int) {
 	}
 	c.mu.writing = true
 	c.owner.running.Add(1) // the reader has not ended, since the connection is open
-	c.mu.Unlock()
+	if c.mu.unsent <= sock.Most && c.now.Quiet() {
+		if c.writeAtOnceLocked() { // unlocks
+			c.owner.running.Done()
+			return
+		}
+	} else {
+		c.mu.Unlock()
+	}
 	go c.drain()
+}
+
+// writeAtOnceLocked unlocks and writes what is queued as far as the peer takes it without
+// waiting, in the goroutine of whoever queued it. It reports whether that was all and the
+// turn is given back; else it goes on with drain.
+func (c *Conn) writeAtOnceLocked() bool {
+	out, splices, pieces, size := c.mu.out, c.mu.splices, c.mu.pieces, c.mu.unsent
+	c.mu.out, c.mu.splices, c.mu.pieces = nil, nil, nil
+	c.mu.Unlock()
+	if len(splices) > 0 {
+		whole := gather(out, splices, pieces)
+		putBuffer(out)
+		out = whole
+	}
+	n := c.now.Try(out.b)
+	if n > 0 {
+		c.lastActive.Store(time.Now().UnixNano())
+	}
+	for i := range splices {
+		if splices[i].release != nil {
+			splices[i].release()
+		}
+	}
+	c.mu.Lock()
+	c.mu.unsent -= n
+	if n == size {
+		putBuffer(out)
+	} else {
+		c.putBackLocked(out, n)
+	}
+	if c.mu.closed == nil && c.mu.unsent > 0 {
+		c.mu.Unlock()
+		return false
+	}
+	c.idleLocked() // unlocks
+	return true
+}
+
+// putBackLocked puts what is left of out, from n on, before what was queued meanwhile.
+func (c *Conn) putBackLocked(out *buffer, n int) {
+	out.b = append(out.b[:0], out.b[n:]...)
+	if c.mu.out != nil {
+		for i := range c.mu.splices {
+			c.mu.splices[i].at += len(out.b)
+		}
+		out.b = append(out.b, c.mu.out.b...)
+		putBuffer(c.mu.out)
+	}
+	c.mu.out = out
 }
 
 // drain writes until nothing is left. The caller has set mu.writing for it and counted it
@@ -151,16 +209,7 @@ func (c *Conn) write(out *buffer, splices []splice, pieces [][]byte) error {
 	if c.tcp == nil {
 		// Without vector writes each piece would be a write of its own (under TLS, a
 		// record of its own): gather them first.
-		whole := buffers.Get().(*buffer)
-		from, piece := 0, 0
-		for _, s := range splices {
-			whole.b = append(whole.b, out.b[from:s.at]...)
-			for ; piece < s.pieces; piece++ {
-				whole.b = append(whole.b, pieces[piece]...)
-			}
-			from = s.at
-		}
-		whole.b = append(whole.b, out.b[from:]...)
+		whole := gather(out, splices, pieces)
 		_, err := c.nc.Write(whole.b)
 		putBuffer(whole)
 		return err
@@ -181,6 +230,21 @@ func (c *Conn) write(out *buffer, splices []splice, pieces [][]byte) error {
 	c.vector = nil
 	clear(c.vectorStore)
 	return err
+}
+
+// gather copies out with the pieces spliced in, and gives nothing back.
+func gather(out *buffer, splices []splice, pieces [][]byte) *buffer {
+	whole := buffers.Get().(*buffer)
+	from, piece := 0, 0
+	for _, s := range splices {
+		whole.b = append(whole.b, out.b[from:s.at]...)
+		for ; piece < s.pieces; piece++ {
+			whole.b = append(whole.b, pieces[piece]...)
+		}
+		from = s.at
+	}
+	whole.b = append(whole.b, out.b[from:]...)
+	return whole
 }
 
 // dropUnsent releases what a closed connection will never send. Nobody writes any more.

@@ -1,11 +1,13 @@
-// Package readbuf is the buffer that a connection's reader reads into.
+// Package sock is what both transports do with a socket: a buffer to read into, and a write
+// that does not wait.
 //
-// Invariants: it starts small, because most connections are idle most of the time, and
-// grows when reads fill it or a frame needs it: as the bytes come, not as a length field
-// claims. A buffer beyond the usual is lent by a pool for the time that its frame takes.
+// Invariants: a read buffer starts small, because most connections are idle most of the
+// time, and grows when reads fill it or a frame needs it: as the bytes come, not as a
+// length field claims; one beyond the usual is lent by a pool for the time that its frame
+// takes. A Writer never waits for the peer.
 //
-// Neighbours: wire/transport and wire/h2 read their frames with it.
-package readbuf
+// Neighbours: wire/transport and wire/h2.
+package sock
 
 import (
 	"math/bits"

@@ -1,4 +1,4 @@
-package readbuf
+package sock
 
 import (
 	"testing"

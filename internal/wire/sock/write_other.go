@@ -1,0 +1,7 @@
+//go:build !unix
+
+package sock
+
+const canTry = false
+
+func write(uintptr, []byte) int { return -1 }

@@ -1,0 +1,51 @@
+package sock
+
+import (
+	"net"
+	"syscall"
+	"time"
+)
+
+// Writer lets whoever has something to send write it at once, where a goroutine to write it
+// would cost more than the write: when the connection has been quiet. It belongs to
+// whoever writes to the connection at the time.
+type Writer struct {
+	raw  syscall.RawConn // nil: not a socket that can be written to without waiting
+	last time.Time
+}
+
+// Most is the most that Try is good for.
+const Most = 16 << 10
+
+// quietFor is how long a connection has not been written to when writing at once pays: when
+// answers come faster, one write takes many of them.
+const quietFor = 200 * time.Microsecond
+
+// NewWriter returns the writer of a connection, which may be nil.
+func NewWriter(c *net.TCPConn) (w Writer) {
+	if c != nil && canTry {
+		w.raw, _ = c.SyscallConn()
+	}
+	return w
+}
+
+// Quiet reports whether Try is worth while. It notes that something is written now.
+func (w *Writer) Quiet() bool {
+	if w.raw == nil {
+		return false
+	}
+	now := time.Now()
+	quiet := now.Sub(w.last) > quietFor
+	w.last = now
+	return quiet
+}
+
+// Try writes what the socket takes at once and returns how much that was. What is left,
+// and any error, is for a write that may wait.
+func (w *Writer) Try(b []byte) (n int) {
+	_ = w.raw.Write(func(fd uintptr) bool {
+		n = max(0, write(fd, b))
+		return true
+	})
+	return n
+}
