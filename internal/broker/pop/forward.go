@@ -70,8 +70,9 @@ func (p *Popper) bury(w *window, offset, popTime int64, attempts int32, done fun
 	if attempts < 0 {
 		attempts = m.ReconsumeTimes
 	}
+	source := w.source(offset, popTime)
 	p.o.DeadLetter(publish.Redelivery{
-		Message: &m, Group: w.key.group, Spent: attempts + 1, PopTime: popTime, Source: w.source(offset, popTime),
+		Message: &m, Group: w.key.group, Spent: attempts + 1, PopTime: popTime, Source: source, Left: func() { p.Dispatched(source) },
 	}, publish.ReasonAsked, done)
 }
 

@@ -246,9 +246,10 @@ func (l *lapsing) copyRecord(bit int, record []byte) {
 		l.finished(bit, fmt.Errorf("%w: %w", errUnreadable, err))
 		return
 	}
+	source := w.source(offset, r.popTime)
 	again := publish.Redelivery{
 		Message: &m, Group: w.key.group, Spent: m.ReconsumeTimes + 1, PopTime: r.popTime,
-		Source: w.source(offset, r.popTime), Classic: p.left(w.key),
+		Source: source, Left: func() { p.Dispatched(source) }, Classic: p.left(w.key),
 	}
 	if l.suspend {
 		again.Spent--

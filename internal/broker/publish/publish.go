@@ -221,19 +221,12 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 	p.o.Store.AppendBatch(ms, done)
 }
 
-// store appends a message of the server's own making: a retry, a dead letter, a delayed
-// message that is due.
-func (p *Publisher) store(m *message.Message, done func(error)) {
-	t := readTraits(m.Properties)
-	divert(m, &t, p.o.Levels)
-	p.o.Store.Append(m, func(_ storage.Placed, err error) { done(err) })
-}
-
 // Restore stores a message that the server kept elsewhere until now in the topic and
-// queue it names. source names the state that it leaves (P6).
-func (p *Publisher) Restore(m *message.Message, source string, done func(error)) {
+// queue it names. source names the state that it leaves (P6); left ends that state where the
+// message has no room for the name.
+func (p *Publisher) Restore(m *message.Message, source string, left func(), done func(error)) {
 	m.Properties = m.Properties.WithAll(message.PropertySource, source)
-	p.o.Store.Append(m, func(_ storage.Placed, err error) { done(err) })
+	p.store(m, source, left, done)
 }
 
 func (p *Publisher) refuse(topic string, err error) {

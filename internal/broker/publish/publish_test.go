@@ -495,3 +495,51 @@ func TestPriorityIsTheQueue(t *testing.T) {
 		}
 	}
 }
+
+// A copy adds to the properties, whose length the format bounds. One of a message that used
+// all of it gives up what the server has added, the least first, and never what the sender
+// has set; without the name of its delivery, that is ended when the copy is stored.
+func TestCopiesOfFullProperties(t *testing.T) {
+	for free := range 700 {
+		user := "k\x01" + strings.Repeat("v", message.MaxProperties-free-3) + "\x02"
+		for what, copied := range map[string]func(f *fixture, m *message.Message, left func(), done func(error)){
+			"retry": func(f *fixture, m *message.Message, left func(), done func(error)) {
+				f.Retry(Redelivery{Message: m, Group: "g", Spent: 1, PopTime: 1, Source: "src", Left: left}, done)
+			},
+			"dead letter": func(f *fixture, m *message.Message, left func(), done func(error)) {
+				f.DeadLetter(Redelivery{Message: m, Group: "g", Spent: 1, PopTime: 1, Source: "src", Left: left}, ReasonAsked, done)
+			},
+			"restored": func(f *fixture, m *message.Message, left func(), done func(error)) { f.Restore(m, "src", left, done) },
+			"sent back": func(f *fixture, m *message.Message, _ func(), done func(error)) {
+				f.store.stored = append(f.store.stored, m)
+				f.SendBack(SendBack{Group: "g", Offset: 0, MaxReconsume: -1}, done)
+			},
+		} {
+			f := newFixture(t)
+			m := &message.Message{Topic: "T", Properties: message.Properties(user), Body: []byte("x"), BornHost: host, StoreHost: host}
+			left, answers := 0, 0
+			copied(f, m, func() { left++ }, func(err error) {
+				if answers++; err != nil {
+					t.Fatalf("%d bytes free, %s: %v", free, what, err)
+				}
+			})
+			got := f.store.stored[len(f.store.stored)-1]
+			if _, err := message.AppendStoredCRC(nil, got); err != nil && got.Properties.Has(message.PropertySource) {
+				t.Fatalf("%d bytes free, %s: %v", free, what, err)
+			}
+			if _, err := message.AppendStored(nil, got); err != nil {
+				t.Fatalf("%d bytes free, %s: %v", free, what, err)
+			}
+			if got.Properties.Value("k") != strings.Repeat("v", message.MaxProperties-free-3) {
+				t.Fatalf("%d bytes free, %s: the sender's property is %.20q", free, what, got.Properties)
+			}
+			named := got.Properties.Value(message.PropertySource) == "src"
+			if want := what != "sent back" && !named; answers != 1 || (left == 1) != want {
+				t.Fatalf("%d bytes free, %s: named %v, left %d times, answered %d times", free, what, named, left, answers)
+			}
+			if free == 699 && what != "sent back" && !named {
+				t.Errorf("%s: no room for the name in %d bytes", what, free)
+			}
+		}
+	}
+}

@@ -72,7 +72,7 @@ func (p *Publisher) SendBack(r SendBack, done func(error)) {
 	if p.o.Events.SentBack != nil {
 		p.o.Events.SentBack(r.Group, m.Properties.Value(message.PropertyRetryTopic))
 	}
-	p.store(m, done)
+	p.store(m, "", nil, done)
 }
 
 // sentBack makes the copy; it is nil when the group wants no retries.
@@ -169,6 +169,7 @@ type Redelivery struct {
 	Spent   int32
 	PopTime int64 // of the delivery that lapsed
 	Source  string
+	Left    func() // ends the delivery where the copy has no room for Source
 	// Classic sends it to the retry topic of a group that pulls, with no delay: it was
 	// hidden for a while already.
 	Classic bool
@@ -213,7 +214,7 @@ func (p *Publisher) Retry(r Redelivery, done func(error)) {
 		done(err)
 		return
 	}
-	p.store(m, done)
+	p.store(m, r.Source, r.Left, done)
 }
 
 func (p *Publisher) popRetry(topic, group string) string {
@@ -236,7 +237,7 @@ func (p *Publisher) DeadLetter(r Redelivery, reason string, done func(error)) {
 		done(err)
 		return
 	}
-	p.store(m, done)
+	p.store(m, r.Source, r.Left, done)
 }
 
 // bury turns m into a dead letter of the group. It starts a life of its own there, with

@@ -41,6 +41,9 @@ const (
 	fixedSize      = 91 // two IPv4 hosts, one byte of topic length
 	maxTopicV1     = 127
 	crcSize        = len(PropertyCRC) + 1 + 10 + 1
+
+	// CRCRoom is what AppendStoredCRC may add to the properties.
+	CRCRoom = crcSize + 1
 )
 
 // Errors of decoding and encoding.

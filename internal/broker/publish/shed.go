@@ -1,0 +1,60 @@
+package publish
+
+import (
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// expendable is what the server adds to a copy, the first to be missed least. What the
+// sender has set is never taken out.
+var expendable = []string{
+	message.PropertyFirstPopTime, PropertyDeadLetterAttempts, message.PropertyOriginGroup, message.PropertyRealQueue,
+	message.PropertyRealTopic, message.PropertyOriginMessageID, PropertyDeadLetterReason, message.PropertyRetryTopic,
+	message.PropertySource,
+}
+
+// fits reports whether a record can hold the properties, and the checksum that goes with a
+// source.
+func fits(p message.Properties) bool {
+	room := message.MaxProperties - len(p)
+	return room >= message.CRCRoom || room >= 0 && !p.Has(message.PropertySource)
+}
+
+// shed makes a copy's properties fit: the message fitted as it was sent, what was added may
+// be too much.
+func shed(m *message.Message) {
+	for _, name := range expendable {
+		if fits(m.Properties) {
+			return
+		}
+		if m.Topic == names.Schedule && (name == message.PropertyRealTopic || name == message.PropertyRealQueue) {
+			continue // it would not find its way back
+		}
+		m.Properties = m.Properties.Without(name)
+	}
+}
+
+// store appends a message of the server's own making: a retry, a dead letter, a delayed
+// message that is due. source names the state that it leaves, "" for none: dispatching the
+// copy ends that state (P6). Where there is no room for the name, left ends it once the copy
+// is stored; a crash between the two repeats the message. Where there is none for a delay,
+// there is no delay.
+func (p *Publisher) store(m *message.Message, source string, left func(), done func(error)) {
+	t := readTraits(m.Properties)
+	plain := *m
+	divert(m, &t, p.o.Levels)
+	shed(m)
+	if !fits(m.Properties) {
+		*m = plain
+		m.Properties = m.Properties.Without(message.PropertyDelay)
+		shed(m)
+	}
+	named := source == "" || left == nil || m.Properties.Value(message.PropertySource) == source
+	p.o.Store.Append(m, func(_ storage.Placed, err error) {
+		if err == nil && !named {
+			left()
+		}
+		done(err)
+	})
+}
