@@ -42,7 +42,7 @@ var reports = []report{
 	{id: "R106", fault: "size limits are judged before and after compression, and misnamed"},
 	{id: "R107", fault: "random bytes on the replication port confirm messages", why: "there is no replication, and no port for it"},
 	{id: "R108", fault: "a partition leaves two primaries", why: "there is no replication"},
-	{id: "R109", fault: "an automatically created topic exists on one broker only", rest: "on the other brokers; each makes it when a message comes to it, as Apache's do"},
+	{id: "R109", fault: "an automatically created topic exists on one broker only"},
 	{id: "R110", fault: "a late clean-up removes a broker that has registered again"},
 	{id: "R111", fault: "after a name server's restart routes are missing for a while"},
 	{id: "R112", fault: "route changes reach clients after 30 to 60 s", rest: "a proxy before several brokers, which is not built"},

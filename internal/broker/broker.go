@@ -52,6 +52,8 @@ type Options struct {
 	// Announce makes new topics known to the name servers and then calls done; nil: there
 	// are none.
 	Announce func(topics []string, done func())
+	// Spread has other brokers make topics that a send has made here; nil: there are none.
+	Spread func(topics []string)
 	// TopicsChanged tells of created, changed and deleted topics, for the registration.
 	TopicsChanged func(names []string)
 	Tune          Tuning

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,6 +26,7 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 const (
@@ -123,7 +125,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Clients = clients.New(clients.Options{Config: o.Broker, Topics: b.Topics, Groups: b.Groups, Announce: o.Announce,
 		Events: o.Events.Clients, Log: o.Log})
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
-		Announce: o.Announce, Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: b.publishEvents(o)})
+		Announce: announceMade(o), Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: b.publishEvents(o)})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: b.pullEvents(o)})
@@ -148,6 +150,19 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Pop: b.Pop, Wake: b.wake,
 		ModesChanged: func() { b.export(modesFile) }, Log: o.Log})
 	return err
+}
+
+// announceMade is for topics that a send has made.
+func announceMade(o *Options) func(topics []string, known func()) {
+	if o.Announce == nil || o.Spread == nil {
+		return o.Announce
+	}
+	return func(topics []string, known func()) {
+		if !slices.ContainsFunc(topics, names.IsRetry) { // a heartbeat makes those
+			o.Spread(topics)
+		}
+		o.Announce(topics, known)
+	}
 }
 
 func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Options, error) {

@@ -54,6 +54,18 @@ func (l *Local) Some(changed []remoting.TopicConfig, gone []string, version remo
 	return err
 }
 
+// Others lists the masters that serve a topic, other than this broker.
+func (l *Local) Others(topic string) (addresses []string) {
+	route, _ := l.t.Route(topic)
+	for i := range route.Brokers {
+		b := &route.Brokers[i]
+		if addr := b.Addresses[MasterID]; b.Name != l.broker && addr != "" {
+			addresses = append(addresses, string(addr))
+		}
+	}
+	return addresses
+}
+
 func topicOf(c *remoting.TopicConfig) Topic {
 	return Topic{Name: c.TopicName, ReadQueues: c.ReadQueueNums, WriteQueues: c.WriteQueueNums, Perm: c.Perm,
 		SysFlag: c.TopicSysFlag, Order: c.Order}

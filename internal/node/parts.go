@@ -92,6 +92,7 @@ func (n *Node) openBroker(s settings) (err error) {
 		StoreHost: n.announced.storeHost(machineAddresses()),
 		Clock:     n.o.Clock, Log: n.log,
 		Announce:      p.announceTopics,
+		Spread:        p.spread,
 		TopicsChanged: p.topicsChanged,
 		Events:        n.brokerEvents(),
 	})

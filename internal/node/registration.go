@@ -23,7 +23,8 @@ func (n *Node) makeRegistration(s settings) {
 		if n.announced.set {
 			address = namesrv.Address(n.announced.String())
 		}
-		o.Local = p.namesrv.Local(b.Cluster, b.Name, s.broker.Get().BrokerID, address)
+		local := p.namesrv.Local(b.Cluster, b.Name, s.broker.Get().BrokerID, address)
+		o.Local, o.Others = local, local.Others
 	}
 	p.registration = register.New(o)
 }
@@ -44,6 +45,13 @@ func (p *parts) announceTopics(topics []string, done func()) {
 		return
 	}
 	p.registration.Announce(topics, done)
+}
+
+// spread has other brokers make what a send has made here.
+func (p *parts) spread(topics []string) {
+	if p.registration != nil {
+		p.registration.Spread(topics)
+	}
 }
 
 // topicsChanged tells the name servers; before the registration exists it tells of all.

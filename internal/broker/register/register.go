@@ -7,7 +7,8 @@
 // its name server of everything that changed since its last success, whole after each
 // new connection, and tries again each second while it fails, so any start order works
 // and a restarted name server has the routes back at once. Announce waits for the links
-// that are up, and for no longer than its limit. A farewell is sent at a clean stop.
+// that are up, and for no longer than its limit. A farewell is sent at a clean stop. A topic
+// that a send has made is made by the other brokers too, as far as they have no such topic.
 //
 // Neighbours: topic's events call Changed, publish and clients wait with Announce, node
 // gives the list of name servers and runs Run.
@@ -41,7 +42,10 @@ type Local interface {
 type Options struct {
 	Config *config.Live[config.Broker] // names, id, the list of name servers, the period
 	Topics *topic.Table
-	Local  Local             // nil = there is none in this process
+	Local  Local // nil = there is none in this process
+	// Others lists the brokers that carry a topic, other than this one, as the name server
+	// of this process knows them; nil = there is none in this process.
+	Others func(topic string) []string
 	Client *transport.Client // for name servers elsewhere; required if there are any
 	// Address is where clients reach this broker, given this end of the connection to
 	// the name server.
@@ -59,8 +63,10 @@ type Registration struct {
 	mu struct {
 		sync.Mutex
 		links map[string]*link
+		made  []string // topics to spread
 	}
-	wake chan struct{} // the list of name servers may have changed
+	wake    chan struct{} // the list of name servers may have changed
+	spreads chan struct{} // there is something to spread
 }
 
 // New returns a registration that has told nobody yet.
@@ -74,7 +80,7 @@ func New(o Options) *Registration {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Registration{o: o, wake: make(chan struct{}, 1)}
+	r := &Registration{o: o, wake: make(chan struct{}, 1), spreads: make(chan struct{}, 1)}
 	r.mu.links = make(map[string]*link)
 	return r
 }
@@ -207,6 +213,8 @@ func (r *Registration) Up() (up, all int) {
 // Run keeps the links until ctx ends; each then sends its farewell.
 func (r *Registration) Run(ctx context.Context) error {
 	groups := make(map[string]*lifecycle.Group)
+	spread := lifecycle.New(r.o.Log)
+	spread.Go("new topics", r.spreading)
 	for {
 		addresses := SplitAddresses(r.o.Config.Get().NamesrvAddr)
 		for _, addr := range addresses {
@@ -225,7 +233,7 @@ func (r *Registration) Run(ctx context.Context) error {
 			}
 		}
 		if err := errors.Join(append(errs, ctx.Err())...); err != nil {
-			return err
+			return errors.Join(err, spread.Stop())
 		}
 		select {
 		case <-ctx.Done():
