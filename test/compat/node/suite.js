@@ -1,0 +1,186 @@
+'use strict';
+// The official Node client against a server: sends, both consumers, redelivery, order. The
+// environment names the gRPC address, topics that exist, and the number of messages of the
+// large cases. Each case prints one line, PASS or FAIL.
+const crypto = require('node:crypto');
+const { Producer, SimpleConsumer, PushConsumer, ConsumeResult, FilterExpression } = require('rocketmq-client-nodejs');
+
+const endpoints = process.env.COMPAT_GRPC;
+const count = Number(process.env.COMPAT_COUNT);
+const text = 'größe 消息 / "quoted" {a:1} = ; , 🚀';
+const tail = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+const silent = { info() {}, warn() {}, error() {}, debug() {}, trace() {} };
+const namespace = '';
+
+const fresh = (kind) => `node-${kind}-${crypto.randomUUID().slice(0, 8)}`;
+const all = (topic) => new Map([[topic, FilterExpression.SUB_ALL]]);
+const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
+
+async function sendAll(topic, numbers, group) {
+  const producer = new Producer({ endpoints, namespace, logger: silent });
+  await producer.startup();
+  try {
+    for (const n of numbers) {
+      await producer.send({
+        topic,
+        body: Buffer.concat([Buffer.from(`${n}:`), tail]),
+        tag: `tag${n % 3}`,
+        keys: [`key-${n}`],
+        properties: new Map([['text', text]]),
+        messageGroup: group ? group(n) : undefined,
+      });
+    }
+  } finally {
+    await producer.shutdown();
+  }
+}
+
+function numberOf(m) {
+  const at = m.body.indexOf(':');
+  const n = Number(m.body.subarray(0, at).toString());
+  if (!m.body.subarray(at + 1).equals(tail) || m.properties.get('text') !== text || m.tag !== `tag${n % 3}` || m.keys[0] !== `key-${n}`) {
+    throw new Error(`message ${n} is not what was sent: tag ${m.tag}, keys ${m.keys}, properties ${[...m.properties]}`);
+  }
+  return n;
+}
+
+async function simple(topic) {
+  const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('simple'), subscriptions: all(topic), awaitDuration: 5000 });
+  await consumer.startup();
+  try {
+    await sendAll(topic, Array.from({ length: count }, (_, i) => i));
+    const seen = new Set();
+    let duplicates = 0;
+    for (const end = Date.now() + 120_000; Date.now() < end;) {
+      const messages = await consumer.receive(32, 30_000);
+      for (const m of messages) {
+        const n = numberOf(m);
+        duplicates += seen.has(n) ? 1 : 0;
+        seen.add(n);
+        await consumer.ack(m);
+      }
+      if (messages.length === 0 && seen.size === count) break;
+    }
+    if (seen.size !== count || duplicates > 0) throw new Error(`${seen.size} of ${count}, ${duplicates} duplicates`);
+    return `${count} messages, nothing twice`;
+  } finally {
+    await consumer.shutdown();
+  }
+}
+
+async function redelivery(topic) {
+  const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('again'), subscriptions: all(topic), awaitDuration: 5000 });
+  await consumer.startup();
+  try {
+    await sendAll(topic, [7]);
+    const one = async (ms) => {
+      for (const end = Date.now() + ms; Date.now() < end;) {
+        const [m] = await consumer.receive(1, 10_000);
+        if (m) return m;
+      }
+      throw new Error('nothing came');
+    };
+    const m = await one(30_000);
+    const began = Date.now();
+    await consumer.changeInvisibleDuration(m, 12_000);
+    const again = await one(40_000);
+    const waited = (Date.now() - began) / 1000;
+    if (numberOf(again) !== 7 || again.deliveryAttempt !== 2 || waited < 11 || waited > 20) {
+      throw new Error(`attempt ${again.deliveryAttempt} after ${waited} s`);
+    }
+    await consumer.ack(again);
+    for (const end = Date.now() + 15_000; Date.now() < end;) {
+      if ((await consumer.receive(1, 10_000)).length > 0) throw new Error('it came again after it was acknowledged');
+    }
+    return `again after ${waited.toFixed(1)} s, attempt 2, and no more`;
+  } finally {
+    await consumer.shutdown();
+  }
+}
+
+async function push(topic) {
+  const failed = new Set();
+  const seen = new Set();
+  const twice = [];
+  const consumer = new PushConsumer({
+    endpoints, namespace, logger: silent, consumerGroup: fresh('push'), subscriptions: all(topic),
+    messageListener: {
+      consume(m) {
+        const n = numberOf(m);
+        if (n % 10 === 0 && !failed.has(n)) {
+          failed.add(n);
+          return ConsumeResult.FAILURE;
+        }
+        if (seen.has(n)) twice.push(n);
+        seen.add(n);
+        return ConsumeResult.SUCCESS;
+      },
+    },
+  });
+  await consumer.startup();
+  try {
+    await sendAll(topic, Array.from({ length: count }, (_, i) => i));
+    for (const end = Date.now() + 150_000; seen.size < count && Date.now() < end;) await sleep(50);
+    if (seen.size !== count || twice.length > 0) throw new Error(`${seen.size} of ${count}, twice: ${twice.slice(0, 5)}`);
+    return `${count} messages, ${failed.size} of them after a failure`;
+  } finally {
+    await consumer.shutdown();
+  }
+}
+
+// A group that nobody has prepared gets each message group in order.
+async function fifo(topic) {
+  const each = 20;
+  const groups = 5;
+  const got = new Map();
+  let left = each * groups;
+  const consumers = [];
+  for (let i = 0; i < 3; i++) {
+    const c = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: `node-fifo-${topic}`, subscriptions: all(topic), awaitDuration: 3000 });
+    await c.startup();
+    consumers.push(c);
+  }
+  try {
+    await sendAll(topic, Array.from({ length: each * groups }, (_, i) => i), (n) => `g${n % groups}`);
+    const end = Date.now() + 90_000;
+    await Promise.all(consumers.map(async (c) => {
+      while (left > 0 && Date.now() < end) {
+        for (const m of await c.receive(4, 30_000)) {
+          const list = got.get(m.messageGroup) || [];
+          list.push(numberOf(m));
+          got.set(m.messageGroup, list);
+          left--;
+          await c.ack(m);
+        }
+      }
+    }));
+    if (left !== 0) throw new Error(`${left} did not come`);
+    for (const [name, numbers] of got) {
+      if (numbers.length !== each || numbers.some((n, i) => i > 0 && n <= numbers[i - 1])) throw new Error(`${name}: ${numbers}`);
+    }
+    return `${groups} message groups of ${each} in order by 3 consumers`;
+  } finally {
+    await Promise.all(consumers.map((c) => c.shutdown()));
+  }
+}
+
+async function main() {
+  const cases = [['simple consumer', simple, 'COMPAT_TOPIC_SIMPLE'], ['push consumer', push, 'COMPAT_TOPIC_PUSH'],
+    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO']];
+  for (const [name, run, topic] of cases) {
+    const began = Date.now();
+    let verdict = 'PASS';
+    let result;
+    try {
+      result = await run(process.env[topic]);
+    } catch (e) {
+      console.error(e);
+      verdict = 'FAIL';
+      result = String(e);
+    }
+    console.log(`${verdict} node ${name} (${((Date.now() - began) / 1000).toFixed(1)} s): ${result}`);
+  }
+  process.exit(0);
+}
+
+main();

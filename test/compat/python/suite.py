@@ -1,0 +1,197 @@
+"""The official Python client against a server: sends, both consumers, redelivery, order.
+
+The environment names the gRPC address, topics that exist, and the number of messages of
+the large cases. Each case prints one line, PASS or FAIL.
+"""
+import os
+import threading
+import time
+import traceback
+import uuid
+
+from rocketmq import (ClientConfiguration, ConsumeResult, Credentials, FilterExpression, Message, MessageListener,
+                      Producer, PushConsumer, SimpleConsumer)
+
+GRPC = os.environ["COMPAT_GRPC"]
+COUNT = int(os.environ["COMPAT_COUNT"])
+TEXT = "größe 消息 / \"quoted\" {a:1} = ; , 🚀"
+
+
+def config():
+    return ClientConfiguration(GRPC, Credentials())
+
+
+def fresh(kind):
+    return f"python-{kind}-{uuid.uuid4().hex[:8]}"
+
+
+def send_all(topic, numbers, group=None):
+    producer = Producer(config(), (topic,))
+    producer.startup()
+    try:
+        for n in numbers:
+            m = Message()
+            m.topic = topic
+            m.body = f"{n}:".encode() + bytes(range(256))
+            m.tag = f"tag{n % 3}"
+            m.keys = f"key-{n}"
+            m.add_property("text", TEXT)
+            if group:
+                m.message_group = group(n)
+            producer.send(m)
+    finally:
+        producer.shutdown()
+
+
+def number(m):
+    n, _, rest = m.body.partition(b":")
+    if rest != bytes(range(256)) or m.properties.get("text") != TEXT or m.tag != f"tag{int(n) % 3}" or f"key-{int(n)}" not in m.keys:
+        raise AssertionError(f"message {n} is not what was sent: tag {m.tag}, keys {m.keys}, properties {m.properties}")
+    return int(n)
+
+
+class Listener(MessageListener):
+    def __init__(self, consume):
+        self.lock = threading.Lock()
+        self.of = consume
+
+    def consume(self, message):
+        with self.lock:
+            return self.of(message)
+
+
+def simple(topic):
+    group = fresh("simple")
+    consumer = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
+    consumer.startup()
+    try:
+        send_all(topic, range(COUNT))
+        seen, duplicates, end = set(), 0, time.monotonic() + 120
+        while time.monotonic() < end:
+            messages = consumer.receive(32, 30)
+            for m in messages or []:
+                n = number(m)
+                duplicates += n in seen
+                seen.add(n)
+                consumer.ack(m)
+            if not messages and len(seen) == COUNT:
+                break
+        if len(seen) != COUNT or duplicates:
+            raise AssertionError(f"{len(seen)} of {COUNT}, {duplicates} duplicates")
+        return f"{COUNT} messages, nothing twice"
+    finally:
+        consumer.shutdown()
+
+
+def redelivery(topic):
+    group = fresh("again")
+    consumer = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
+    consumer.startup()
+    try:
+        send_all(topic, [7])
+
+        def one(limit):
+            end = time.monotonic() + limit
+            while time.monotonic() < end:
+                for m in consumer.receive(1, 10) or []:
+                    return m
+            raise AssertionError("nothing came")
+
+        m = one(30)
+        began = time.monotonic()
+        consumer.change_invisible_duration(m, 12)
+        again = one(40)
+        waited = time.monotonic() - began
+        if number(again) != 7 or again.delivery_attempt != 2 or not 11 < waited < 20:
+            raise AssertionError(f"attempt {again.delivery_attempt} after {waited:.1f} s")
+        consumer.ack(again)
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            if consumer.receive(1, 10):
+                raise AssertionError("it came again after it was acknowledged")
+        return f"again after {waited:.1f} s, attempt 2, and no more"
+    finally:
+        consumer.shutdown()
+
+
+def push(topic):
+    failed, seen, extra, done = set(), set(), [], threading.Event()
+
+    def consume(m):
+        n = number(m)
+        if n % 10 == 0 and n not in failed:
+            failed.add(n)
+            return ConsumeResult.FAILURE
+        if n in seen:
+            extra.append(n)
+        seen.add(n)
+        if len(seen) == COUNT:
+            done.set()
+        return ConsumeResult.SUCCESS
+
+    consumer = PushConsumer(config(), fresh("push"), Listener(consume), {topic: FilterExpression()})
+    consumer.startup()
+    try:
+        send_all(topic, range(COUNT))
+        if not done.wait(150) or extra:
+            raise AssertionError(f"{len(seen)} of {COUNT}, twice: {extra[:5]}")
+        return f"{COUNT} messages, {len(failed)} of them after a failure"
+    finally:
+        consumer.shutdown()
+
+
+def fifo(topic):
+    """A group that nobody has prepared gets each message group in order."""
+    each, groups = 20, 5
+    got, done = {}, threading.Event()
+    consumers = [SimpleConsumer(config(), "python-fifo-" + topic, {topic: FilterExpression()}, await_duration=3) for _ in range(3)]
+    for c in consumers:
+        c.startup()
+    left = [each * groups]
+    lock = threading.Lock()
+
+    def run(c):
+        while not done.is_set():
+            for m in c.receive(4, 30) or []:
+                n = number(m)
+                with lock:
+                    got.setdefault(m.message_group, []).append(n)
+                    left[0] -= 1
+                    if left[0] == 0:
+                        done.set()
+                c.ack(m)
+
+    threads = [threading.Thread(target=run, args=(c,), daemon=True) for c in consumers]
+    try:
+        send_all(topic, range(each * groups), group=lambda n: f"g{n % groups}")
+        for t in threads:
+            t.start()
+        if not done.wait(90):
+            raise AssertionError(f"{left[0]} did not come")
+        for t in threads:
+            t.join(20)
+        for name, numbers in got.items():
+            if numbers != sorted(numbers) or len(numbers) != each:
+                raise AssertionError(f"{name}: {numbers}")
+        return f"{groups} message groups of {each} in order by 3 consumers"
+    finally:
+        done.set()
+        for c in consumers:
+            c.shutdown()
+
+
+def main():
+    cases = [("simple consumer", simple, "COMPAT_TOPIC_SIMPLE"), ("push consumer", push, "COMPAT_TOPIC_PUSH"),
+             ("redelivery", redelivery, "COMPAT_TOPIC_AGAIN"), ("fifo, unprepared group", fifo, "COMPAT_TOPIC_FIFO")]
+    for name, case, topic in cases:
+        began = time.monotonic()
+        try:
+            result, verdict = case(os.environ[topic]), "PASS"
+        except BaseException as e:  # noqa: B902
+            traceback.print_exc()
+            result, verdict = " ".join(repr(e).split()), "FAIL"
+        print(f"{verdict} python {name} ({time.monotonic() - began:.1f} s): {result}", flush=True)
+    os._exit(0)
+
+
+main()

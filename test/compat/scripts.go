@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/transport"
+)
+
+// pythonSuite runs the official Python client, installed into a folder of its own.
+func pythonSuite(ctx context.Context, h *harness) error {
+	venv, err := clientsCache("python-5.1.2")
+	if err != nil {
+		return err
+	}
+	python := filepath.Join(venv, "bin", "python")
+	suite := filepath.Join(h.root, "test", "compat", "python")
+	err = installOnce(ctx, venv, exec.CommandContext(ctx, "python3", "-m", "venv", venv),
+		exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", filepath.Join(suite, "requirements.txt")))
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, python, filepath.Join(suite, "suite.py"))
+	return h.script(ctx, cmd, "HOME="+h.work)
+}
+
+// nodeSuite runs the official Node client, installed into a folder of its own.
+func nodeSuite(ctx context.Context, h *harness) error {
+	dir, err := clientsCache("node-1.0.8")
+	if err != nil {
+		return err
+	}
+	suite := filepath.Join(h.root, "test", "compat", "node")
+	manifest, err := os.ReadFile(filepath.Join(suite, "package.json"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "package.json"), manifest, 0o644)); err != nil {
+		return err
+	}
+	install := exec.CommandContext(ctx, "npm", "install", "--silent", "--no-fund", "--no-audit", "--no-package-lock")
+	install.Dir = dir
+	if err := installOnce(ctx, dir, install); err != nil {
+		return err
+	}
+	return h.script(ctx, exec.CommandContext(ctx, "node", filepath.Join(suite, "suite.js")),
+		"NODE_PATH="+filepath.Join(dir, "node_modules"), "HOME="+h.work)
+}
+
+func clientsCache(name string) (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "bolide-test", name), err
+}
+
+// installOnce runs the commands unless they have succeeded before.
+func installOnce(ctx context.Context, dir string, commands ...*exec.Cmd) error {
+	done := filepath.Join(dir, "complete")
+	if _, err := os.Stat(done); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, c := range commands {
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, last(out, 3000))
+		}
+	}
+	return os.WriteFile(done, nil, 0o644)
+}
+
+// script runs the suite of a client in another language, with topics made for it.
+func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) error {
+	cmd.Env = append(os.Environ(), append(h.target.Env(), env...)...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("COMPAT_COUNT=%d", min(h.count, 2000)))
+	for _, t := range []struct{ name, kind string }{{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"FIFO", "FIFO"}} {
+		topic := fmt.Sprintf("script-%s-%d", strings.ToLower(t.name), time.Now().UnixNano())
+		if err := h.createTopic(ctx, topic, t.kind); err != nil {
+			return err
+		}
+		cmd.Env = append(cmd.Env, "COMPAT_TOPIC_"+t.name+"="+topic)
+	}
+	return h.stream(cmd, func(line string) bool { return verdict.MatchString(line) || strings.Contains(line, "Error") })
+}
+
+// createTopic makes a topic of eight queues and waits until it has a route.
+func (h *harness) createTopic(ctx context.Context, name, kind string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c := transport.NewClient(transport.ClientOptions{})
+	defer c.Close()
+	r, err := c.Call(ctx, h.target.Broker, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
+		Topic: name, DefaultTopic: "TBW102", ReadQueueNums: 8, WriteQueueNums: 8, Perm: 6, TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + kind}, nil)
+	if err != nil || r.Code != remoting.ResSuccess {
+		return fmt.Errorf("create topic %s: %v, %+v", name, err, r)
+	}
+	for {
+		r, err := c.Call(ctx, h.target.Namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: name}, nil)
+		if err == nil && r.Code == remoting.ResSuccess {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no route to topic %s: %v", name, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
