@@ -16,6 +16,12 @@ const (
 	scanRound      = 256
 	scanRoundBytes = 256 << 10
 	scanBytes      = 4 << 20
+
+	// A scan ends when it has come this far in the log, once it has looked at scanNear
+	// entries. The log keeps the blocks that it has read last: those who scan its other
+	// queues at about the same pace find them there, and the log is read once for all.
+	scanDistance = 1 << 21
+	scanNear     = 64
 )
 
 // confirm asks a filter by tags again, now that the tags themselves are there: two of them
@@ -42,75 +48,98 @@ func confirm(f *filter.Expression, res *ReadResult) {
 // copied, and the buffers serve the next round.
 func (e *Engine) scan(q *consumequeue.Queue, r *ReadRequest, res *ReadResult, logMin int64) {
 	res.Status = NoMatchedMessage
-	left, bytes := max(scanEntries, r.MaxMessages), scanBytes
-	for round := max(scanFirst, r.MaxMessages); left > 0 && bytes > 0 && len(res.Records) < r.MaxMessages && res.Next < res.Max; round *= 2 {
-		entries, read, on := e.scanSome(q, r, res, logMin, min(round, scanRound, left, int(res.Max-res.Next)))
-		if !on {
-			return
-		}
-		left, bytes = left-entries, bytes-read
+	s := scanning{e: e, q: q, r: r, res: res, logMin: logMin, left: max(scanEntries, r.MaxMessages), from: -1}
+	for n := max(scanFirst, r.MaxMessages); s.round(min(n, scanRound, s.left, int(res.Max-res.Next))); n *= 2 {
 	}
 }
 
-// scanSome is one round of a scan: it looks at n entries at most and says how many they
-// were, how many bytes it read, and whether the scan may go on.
-func (e *Engine) scanSome(q *consumequeue.Queue, r *ReadRequest, res *ReadResult, logMin int64, n int) (entries, read int, on bool) {
-	h := res.held
+// scanning is one scan under way.
+type scanning struct {
+	e      *Engine
+	q      *consumequeue.Queue
+	r      *ReadRequest
+	res    *ReadResult
+	logMin int64
+	left   int   // entries that it may still look at
+	bytes  int   // read so far
+	from   int64 // log offset of the first record, -1 before it
+}
+
+// round looks at n entries at most and reports whether the scan goes on.
+func (s *scanning) round(n int) bool {
+	h := s.res.held
 	var err error
-	h.entries, err = q.Entries(h.entries[:0], res.Next, n)
+	h.entries, err = s.q.Entries(h.entries[:0], s.res.Next, n)
 	if len(h.entries) == 0 {
-		if len(res.Records) == 0 {
-			e.noEntries(q, res, err)
+		if len(s.res.Records) == 0 {
+			s.e.noEntries(s.q, s.res, err)
 		}
-		return 0, 0, false
+		return false
 	}
-	h.spans, h.numbers, h.codes = h.spans[:0], h.numbers[:0], h.codes[:0]
-	for _, entry := range h.entries {
-		if entry.IsFiller() || entry.Physical < logMin {
-			if len(res.Records) == 0 {
-				res.Status = MessageWasRemoved
-			}
-		} else {
-			if len(h.spans) > 0 && read+int(entry.Size) > scanRoundBytes {
-				break
-			}
-			h.spans = append(h.spans, commitlog.Span{Offset: entry.Physical, Size: entry.Size})
-			h.numbers = append(h.numbers, res.Next+int64(entries))
-			h.codes = append(h.codes, entry.TagsCode)
-			read += int(entry.Size)
-		}
-		entries++
-	}
-	end := res.Next + int64(entries)
+	end := s.res.Next + s.choose()
 	defer h.lease.Release()
-	got, err := e.log.Read(h.spans, &h.lease)
+	got, err := s.e.log.Read(h.spans, &h.lease)
 	for i := range h.spans[:got] {
-		if !e.take(r, res, i) {
-			res.Next = h.numbers[i]
-			return entries, read, false
+		if !s.take(i) {
+			s.res.Next = h.numbers[i]
+			return false
 		}
 	}
 	switch {
 	case err == nil:
-		res.Next = end
-		return entries, read, true
-	case len(res.Records) > 0:
-		res.Next = h.numbers[got]
+		s.res.Next = end
+		return s.left > 0 && s.bytes < scanBytes && len(s.res.Records) < s.r.MaxMessages && end < s.res.Max
+	case len(s.res.Records) > 0:
+		s.res.Next = h.numbers[got]
 	default:
-		e.unread(q, res, h.numbers[got], h.spans[got].Offset, err)
+		s.e.unread(s.q, s.res, h.numbers[got], h.spans[got].Offset, err)
 	}
-	return entries, read, false
+	return false
+}
+
+// choose makes spans of the round's entries and says how many of them it took.
+func (s *scanning) choose() (taken int64) {
+	h := s.res.held
+	h.spans, h.numbers, h.codes = h.spans[:0], h.numbers[:0], h.codes[:0]
+	bytes := 0
+	for _, entry := range h.entries {
+		if entry.IsFiller() || entry.Physical < s.logMin {
+			if len(s.res.Records) == 0 {
+				s.res.Status = MessageWasRemoved
+			}
+			taken++
+			continue
+		}
+		if s.from < 0 {
+			s.from = entry.Physical
+		}
+		far := scanEntries-s.left+int(taken) >= scanNear && entry.Physical-s.from > scanDistance
+		if far {
+			s.left = 0 // this round is the last
+		}
+		if len(h.spans) > 0 && (far || bytes+int(entry.Size) > scanRoundBytes) {
+			break
+		}
+		h.spans = append(h.spans, commitlog.Span{Offset: entry.Physical, Size: entry.Size})
+		h.numbers = append(h.numbers, s.res.Next+taken)
+		h.codes = append(h.codes, entry.TagsCode)
+		bytes += int(entry.Size)
+		taken++
+	}
+	s.bytes += bytes
+	s.left -= int(taken)
+	return taken
 }
 
 // take gives the result the i-th record that was read if the filter wants it, and reports
 // false when that has no room for it.
-func (e *Engine) take(r *ReadRequest, res *ReadResult, i int) bool {
-	h := res.held
+func (s *scanning) take(i int) bool {
+	h, res := s.res.held, s.res
 	bytes := h.spans[i].Bytes
-	if !r.Filter.MatchRecord(h.codes[i], bytes) {
+	if !s.r.Filter.MatchRecord(h.codes[i], bytes) {
 		return true
 	}
-	if n := len(res.Records); n == r.MaxMessages || n > 0 && res.Bytes+len(bytes) > r.MaxBytes {
+	if n := len(res.Records); n == s.r.MaxMessages || n > 0 && res.Bytes+len(bytes) > s.r.MaxBytes {
 		return false
 	}
 	from := len(h.copied)

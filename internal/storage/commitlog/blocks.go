@@ -8,8 +8,9 @@ import (
 const (
 	// blockSize is what the cache reads at a time.
 	blockSize = 64 << 10
-	// maxBlocks bounds the cache.
-	maxBlocks = 64
+	// maxBlocks bounds the cache: 16 MiB, so that who scans the same part of the log over
+	// several connections may drift apart a little.
+	maxBlocks = 256
 	// sparsest is how many times their own bytes a run of records may span and still be
 	// read by blocks. At this many it costs as much as a read for each record, even if
 	// nobody else wants the rest.
@@ -22,6 +23,8 @@ type block struct {
 	at         int64
 	buf        []byte
 	refs       atomic.Int32
+	read       chan struct{} // closed when buf has been filled
+	whole      bool          // buf is full; valid when read is closed
 	newer, old *block
 }
 
@@ -32,58 +35,84 @@ type blocks struct {
 	mu             sync.Mutex
 	byOffset       map[int64]*block
 	newest, oldest *block
-	free           []*block
+	free           [][]byte
 }
 
-// get gives the block at a multiple of blockSize, read by read when it is not here. The
-// caller unrefs it. nil: it can't be read whole.
+// get gives the block at a multiple of blockSize, read by read when it is not here. Who
+// asks for one that is being read waits for it. The caller unrefs it. nil: it can't be read
+// whole.
 func (c *blocks) get(at int64, read func([]byte) (int, error)) (*block, error) {
+	b, mine := c.find(at)
+	if !mine {
+		<-b.read
+		if b.whole {
+			return b, nil
+		}
+		c.unref(b)
+		return nil, nil
+	}
+	n, err := read(b.buf)
+	b.whole = err == nil && n == blockSize
+	close(b.read)
+	if !b.whole {
+		c.drop(b)
+		c.unref(b)
+		return nil, err
+	}
+	return b, nil
+}
+
+// find returns the block at at, held; mine says that it is new and the caller has to fill
+// it.
+func (c *blocks) find(at int64) (b *block, mine bool) {
 	c.mu.Lock()
-	if b := c.byOffset[at]; b != nil {
+	if b = c.byOffset[at]; b != nil {
 		b.refs.Add(1)
 		if c.newest != b {
 			c.unlink(b)
 			c.push(b)
 		}
 		c.mu.Unlock()
-		return b, nil
+		return b, false
 	}
-	var b *block
-	if n := len(c.free); n > 0 {
-		b = c.free[n-1]
-		c.free = c.free[:n-1]
-	}
-	c.mu.Unlock()
-	if b == nil {
-		b = &block{buf: make([]byte, blockSize)}
-	}
-	n, err := read(b.buf)
-	if err != nil || n < blockSize {
-		return nil, err
-	}
-	b.at = at
+	b = &block{at: at, read: make(chan struct{})}
 	b.refs.Store(2)
-	var gone *block
-	c.mu.Lock()
+	if n := len(c.free); n > 0 {
+		b.buf = c.free[n-1]
+		c.free = c.free[:n-1]
+	} else {
+		b.buf = make([]byte, blockSize)
+	}
 	if c.byOffset == nil {
 		c.byOffset = make(map[int64]*block)
 	}
-	if c.byOffset[at] != nil {
-		b.refs.Store(1) // another reader was faster; this one is used once
-	} else {
-		c.byOffset[at] = b
-		c.push(b)
-		if len(c.byOffset) > maxBlocks {
-			gone = c.oldest
-			c.unlink(gone)
-			delete(c.byOffset, gone.at)
-		}
+	c.byOffset[at] = b
+	c.push(b)
+	var gone *block
+	if len(c.byOffset) > maxBlocks {
+		gone = c.oldest
+		c.unlink(gone)
+		delete(c.byOffset, gone.at)
 	}
 	c.mu.Unlock()
 	if gone != nil {
 		c.unref(gone)
 	}
-	return b, nil
+	return b, true
+}
+
+// drop takes a block that could not be read out of the cache, if it still is in it.
+func (c *blocks) drop(b *block) {
+	c.mu.Lock()
+	cached := c.byOffset[b.at] == b
+	if cached {
+		c.unlink(b)
+		delete(c.byOffset, b.at)
+	}
+	c.mu.Unlock()
+	if cached {
+		c.unref(b)
+	}
 }
 
 func (c *blocks) unref(b *block) {
@@ -92,7 +121,7 @@ func (c *blocks) unref(b *block) {
 	}
 	c.mu.Lock()
 	if len(c.free) < maxBlocks {
-		c.free = append(c.free, b)
+		c.free = append(c.free, b.buf)
 	}
 	c.mu.Unlock()
 }
