@@ -52,6 +52,8 @@ var workloads = []workload{
 	{name: "send, Remoting", args: []string{"send"}, count: 600_000},
 	{name: "send, Remoting, a core each", args: []string{"send"}, count: 600_000, pinned: true},
 	{name: "pull a backlog, 32 a batch", args: []string{"pull"}, count: 1_000_000},
+	{name: "pull a backlog by SQL92, 1 of 1,000 matches", args: []string{"pull", "--sql-one-in", "1000"}, count: 1_000_000},
+	{name: "publish to receive by SQL92, 5,000/s, 1 of 1,000 matches", args: []string{"latency", "--sql-one-in", "1000", "--rate", "5000", "--duration", "10s"}},
 	{name: "pop and ack one by one, Remoting", args: []string{"pop"}, count: 200_000},
 	{name: "send, gRPC", args: []string{"send", "--protocol", "grpc"}, count: 100_000},
 	{name: "receive 32 and ack one by one, gRPC", args: []string{"pop", "--protocol", "grpc"}, count: 100_000},
@@ -65,6 +67,7 @@ type measurer struct {
 	work   string
 	runs   int
 	scale  float64
+	only   string
 	apache servers.ApacheOptions
 }
 
@@ -75,6 +78,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&m.binary, "binary", "bin/bolide", "Bolide's binary, which is the generator too")
 	flag.IntVar(&m.runs, "runs", 3, "measured runs of each workload")
 	flag.Float64Var(&m.scale, "scale", 1, "factor for the number of messages")
+	flag.StringVar(&m.only, "only", "", "workloads whose names hold this, and nothing else")
 	flag.StringVar(&which, "servers", "apache,bolide", "servers to measure")
 	flag.StringVar(&m.apache.BrokerHeap, "broker-heap", "1g", "heap of Apache's broker")
 	flag.StringVar(&m.apache.ProxyHeap, "proxy-heap", "1g", "heap of Apache's proxy")
@@ -96,6 +100,10 @@ func run(ctx context.Context) error {
 		if all[name], err = m.measure(ctx, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	if m.only != "" {
+		printWorkloads(os.Stdout, all["apache"], all["bolide"])
+		return nil
 	}
 	fmt.Fprintln(os.Stderr, "== empty grpc-go handler")
 	empty, err := m.emptyHandler(ctx)
@@ -156,6 +164,7 @@ func (m *measurer) start(ctx context.Context, name, dir string, sync bool) (*ser
 	if name == "apache" {
 		o := m.apache
 		o.Dir = dir
+		o.Broker = append(o.Broker, "enablePropertyFilter=true") // without it there is no SQL92
 		if sync {
 			o.Broker = append(o.Broker, syncFlush)
 		}
@@ -195,13 +204,14 @@ func (m *measurer) measure(ctx context.Context, name string) (*figures, error) {
 	}
 	time.Sleep(5 * time.Second) // until what a start leaves behind has settled
 	f.IdleMB = residentMB(s.Processes())
-	for _, w := range workloads {
+	chosen := slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool { return !strings.Contains(w.name, m.only) })
+	for _, w := range chosen {
 		if _, err := m.bench(ctx, s, w, 0.3); err != nil {
 			s.Stop()
 			return nil, fmt.Errorf("warm-up of %s: %w", w.name, err)
 		}
 	}
-	for _, w := range workloads {
+	for _, w := range chosen {
 		for range m.runs {
 			r, err := m.bench(ctx, s, w, 1)
 			if err != nil {
@@ -218,6 +228,9 @@ func (m *measurer) measure(ctx context.Context, name string) (*figures, error) {
 		return nil, err
 	}
 	os.RemoveAll(s.Dir)
+	if m.only != "" {
+		return f, nil
+	}
 	return f, m.measureSync(ctx, name, f)
 }
 

@@ -46,14 +46,14 @@ func ratio(a, b float64) string {
 	return fmt.Sprintf("%.2f", b/a)
 }
 
-// printTable writes the comparison as a table of Markdown. Ratios are Bolide's by Apache's.
-func printTable(w io.Writer, apache, bolide *figures, empty []bench.Result, big *bigLogStarts) {
-	none := &figures{}
+// printWorkloads writes the comparison of the workloads as a table of Markdown. Ratios are
+// Bolide's by Apache's. It returns both sides, empty ones for those that were not measured.
+func printWorkloads(w io.Writer, apache, bolide *figures) (*figures, *figures) {
 	if apache == nil {
-		apache = none
+		apache = &figures{}
 	}
 	if bolide == nil {
-		bolide = none
+		bolide = &figures{}
 	}
 	fmt.Fprintln(w, "| workload | Apache RocketMQ 5.5.0 | Bolide | CPU | rate | p50 | p99 |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
@@ -69,6 +69,12 @@ func printTable(w io.Writer, apache, bolide *figures, empty []bench.Result, big 
 		line(k.name, apache.Results[k.name], bolide.Results[k.name])
 	}
 	line("send, Remoting, SYNC_FLUSH", apache.Sync, bolide.Sync)
+	return apache, bolide
+}
+
+// printTable writes the comparison as tables of Markdown.
+func printTable(w io.Writer, apache, bolide *figures, empty []bench.Result, big *bigLogStarts) {
+	apache, bolide = printWorkloads(w, apache, bolide)
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, "| figure | Apache RocketMQ 5.5.0 | Bolide | ratio |")
 	fmt.Fprintln(w, "|---|---|---|---|")
