@@ -34,6 +34,7 @@ type Broker struct {
 	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage" effect:"none"`
 	RejectPullConsumerEnable          bool   `prop:"rejectPullConsumerEnable"`
 	StartAcceptSendRequestTimeStamp   int64  `prop:"startAcceptSendRequestTimeStamp" min:"0"`
+	LitePullMessageEnable             bool   `prop:"litePullMessageEnable"`
 	EnablePropertyFilter              bool   `prop:"enablePropertyFilter"`
 	RecallMessageEnable               bool   `prop:"recallMessageEnable" effect:"none"`
 	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" effect:"none"`
@@ -72,7 +73,7 @@ func DefaultBroker() Broker {
 		BrokerPermission: 6, AutoCreateTopicEnable: true, DefaultTopicQueueNums: 8,
 		ClusterTopicEnable: true, BrokerTopicEnable: true, AutoCreateSubscriptionGroup: true,
 		EnableCreateSysGroup: true, ValidateSystemTopicWhenUpdate: true,
-		ClearRetryTopicWhenDeleteTopic: true, TraceOn: true, EnablePropertyFilter: true,
+		ClearRetryTopicWhenDeleteTopic: true, TraceOn: true, LitePullMessageEnable: true, EnablePropertyFilter: true,
 		RecallMessageEnable: true, UseServerSideResetOffset: true, StoreReplyMessageEnable: true,
 		LongPollingEnable: true, NotifyConsumerIdsChangedEnable: true,
 		FlushConsumerOffsetInterval: 5_000, ChannelExpiredTimeout: 120_000,

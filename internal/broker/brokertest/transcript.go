@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
@@ -23,11 +24,14 @@ import (
 // transcript runs the commands of one file against one broker:
 //
 //	topic name=T queues=2 [perm=6] [attributes=+message.type:FIFO]
-//	group name=g max=2 [retry-queues=1]
+//	group name=g max=2 [retry-queues=1] [off] [no-broadcast]
 //	send topic=T queue=0 body=x [props=(A:1,B:2)] [reconsume=1] [max=3] [default=TBW102]
 //	batch topic=T queue=0, one "body props…" a line
 //	send-back group=g topic=T queue=0 offset=0 [level=3] [max=1]
 //	pull group=g topic=T queue=0 offset=0 [max=32] [filter=(a || b) | sql=(a = 1)] [wait=10s] [commit=5]
+//	pull group=g topic=T subscribed [version=7]: by the subscription of the group's heartbeat
+//	heartbeat group=g topic=T [filter=a | sql=(a = 1)] [version=7] [broadcast] [gone]
+//	search topic=T queue=0 of=3 [plus=1ms] [upper]: by the time of the message at an offset
 //	commit group=g topic=T queue=0 offset=5
 //	start group=g topic=T queue=0
 //	reset group=g topic=T queue=0 offset=0
@@ -38,6 +42,7 @@ type transcript struct {
 	t       *testing.T
 	b       *Broker
 	waiting []*outcome // pulls that wait, in their order
+	member  member
 }
 
 // outcome is what a pull was answered.
@@ -66,6 +71,7 @@ func (tr *transcript) command(_ *testing.T, d *datadriven.TestData) string {
 		return tr.outcome(tr.b.Topics.Put(c))
 	case "group":
 		g := group.New(str(d, "name", ""))
+		g.ConsumeEnable, g.ConsumeBroadcast = !d.HasArg("off"), !d.HasArg("no-broadcast")
 		g.RetryMaxTimes, g.RetryQueues = num(d, "max", g.RetryMaxTimes), num(d, "retry-queues", g.RetryQueues)
 		return tr.outcome(tr.b.Groups.Put(g))
 	case "send":
@@ -76,6 +82,10 @@ func (tr *transcript) command(_ *testing.T, d *datadriven.TestData) string {
 		return tr.sendBack(d)
 	case "pull":
 		return tr.pull(d)
+	case "heartbeat":
+		return tr.heartbeat(d)
+	case "search":
+		return tr.search(d)
 	case "commit":
 		var got error
 		tr.b.Pull.Commit(str(d, "group", "g"), str(d, "topic", "T"), num(d, "queue", 0), int64(num(d, "offset", 0)), false, func(err error) { got = err })
@@ -181,6 +191,9 @@ func (tr *transcript) pull(d *datadriven.TestData) string {
 	if text := str(d, "sql", ""); text != "" {
 		r.Kind, r.Expression = "SQL92", text
 	}
+	if d.HasArg("subscribed") {
+		r.Subscribed, r.SubVersion = false, int64(num(d, "version", 0))
+	}
 	if off := num(d, "commit", -1); off >= 0 {
 		r.Commit, r.CommitOffset = true, int64(off)
 	}
@@ -199,6 +212,45 @@ func (tr *transcript) pull(d *datadriven.TestData) string {
 		tr.waiting = append(tr.waiting, o)
 		return "waits\n"
 	}
+}
+
+// member is a consumer that heartbeats speak of.
+type member struct{}
+
+// RemoteAddr implements clients.Channel.
+func (*member) RemoteAddr() netip.AddrPort { return producer }
+
+// ConsumersChanged implements clients.Channel.
+func (*member) ConsumersChanged(string) {}
+
+// Close implements clients.Channel.
+func (*member) Close() {}
+
+func (tr *transcript) heartbeat(d *datadriven.TestData) string {
+	if d.HasArg("gone") {
+		tr.b.Clients.CloseChannel(&tr.member)
+		return "ok\n"
+	}
+	s := clients.Subscription{Topic: str(d, "topic", "T"), Expression: str(d, "filter", "*"), Version: int64(num(d, "version", 1))}
+	if text := str(d, "sql", ""); text != "" {
+		s.Kind, s.Expression = "SQL92", text
+	}
+	c := clients.Consumer{Group: str(d, "group", "g"), Type: clients.ConsumePassively, Model: clients.Clustering, Subscriptions: []clients.Subscription{s}}
+	if d.HasArg("broadcast") {
+		c.Model = clients.Broadcasting
+	}
+	tr.b.Clients.Heartbeat(clients.Heartbeat{Client: clients.Client{ID: "c", Channel: &tr.member}, Consumers: []clients.Consumer{c}}, func(clients.Result) {})
+	return "ok\n" + tr.answers()
+}
+
+func (tr *transcript) search(d *datadriven.TestData) string {
+	name, queue := str(d, "topic", "T"), num(d, "queue", 0)
+	plus, err := time.ParseDuration(str(d, "plus", "0s"))
+	if err != nil {
+		d.Fatalf(tr.t, "%v", err)
+	}
+	at := tr.b.Store.StoreTimeAt(name, queue, int64(num(d, "of", 0))) + plus.Milliseconds()
+	return fmt.Sprintln(tr.b.Store.OffsetByTime(name, queue, at, d.HasArg("upper")))
 }
 
 var answerNames = map[pull.Answer]string{pull.Found: "found", pull.NotFound: "not found", pull.Again: "again", pull.Moved: "moved"}

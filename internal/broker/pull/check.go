@@ -13,6 +13,7 @@ import (
 // Sentinels; what was wrong exactly is wrapped around them.
 var (
 	ErrBrokerUnreadable  = errors.New("the broker does not allow reading")
+	ErrLiteOff           = errors.New("the broker does not serve lite pull consumers")
 	ErrGroupNotFound     = errors.New("subscription group does not exist")
 	ErrGroupDisabled     = errors.New("the group may not consume")
 	ErrTopicNotFound     = errors.New("topic does not exist")
@@ -34,6 +35,9 @@ var (
 func (p *Puller) check(r *Request) (*group.Config, *topic.Config, error) {
 	if p.o.Broker.Get().BrokerPermission&topic.PermRead == 0 {
 		return nil, nil, ErrBrokerUnreadable
+	}
+	if r.Lite && !p.o.Broker.Get().LitePullMessageEnable {
+		return nil, nil, fmt.Errorf("%w (litePullMessageEnable is off)", ErrLiteOff)
 	}
 	g, err := p.o.Groups.GetOrCreate(r.Group)
 	if err != nil {

@@ -80,6 +80,8 @@ type Request struct {
 	QueueID int32
 	Offset  int64
 
+	Lite bool // from a lite pull consumer, which has a code of its own
+
 	MaxMessages int32
 	MaxBytes    int32 // 0 = 256 KiB
 

@@ -147,6 +147,20 @@ func TestPullAnswers(t *testing.T) {
 	}
 }
 
+// Lite pull consumers have a code and a switch of their own.
+func TestLitePullSwitch(t *testing.T) {
+	n := startNode(t, vfs.NewMem(), func(b *config.Broker, _ *config.Store) { b.LitePullMessageEnable = false })
+	n.topic("T", 1)
+	if r := n.call(remoting.ReqPullMessage, pullHeader("g", "T", 0, 0), nil); r.Code != remoting.ResPullNotFound {
+		t.Errorf("pull: %d %q", r.Code, r.Remark)
+	}
+	r := n.call(remoting.ReqLitePullMessage, pullHeader("g", "T", 0, 0), nil)
+	var a remoting.PullMessageResponse
+	if err := r.Decode(&a); err != nil || r.Code != remoting.ResNoPermission || a.ForbiddenType.Value != 1 || !strings.Contains(r.Remark, "litePullMessageEnable") {
+		t.Errorf("lite pull: %d %q %+v, %v", r.Code, r.Remark, a, err)
+	}
+}
+
 func TestOffsets(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 2)

@@ -41,6 +41,7 @@ var codes = []struct {
 	{err: publish.ErrLite, code: remoting.ResSystemError},
 
 	{err: pull.ErrBrokerUnreadable, code: remoting.ResNoPermission},
+	{err: pull.ErrLiteOff, code: remoting.ResNoPermission},
 	{err: pull.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
 	{err: pull.ErrGroupDisabled, code: remoting.ResNoPermission},
 	{err: pull.ErrTopicNotFound, code: remoting.ResTopicNotExist},
@@ -114,6 +115,7 @@ var forbidden = []struct {
 	kind int32
 }{
 	{pull.ErrBrokerUnreadable, 1},
+	{pull.ErrLiteOff, 1},
 	{pull.ErrGroupDisabled, 2},
 	{pull.ErrTopicUnreadable, 3},
 	{pull.ErrBroadcastOff, 4},

@@ -10,13 +10,15 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
-func (s *Server) pullMessage(r *transport.Request) {
+func (s *Server) pullMessage(r *transport.Request) { s.pull(r, false) }
+
+func (s *Server) pull(r *transport.Request, lite bool) {
 	var h remoting.PullMessageRequest
 	if !s.read(r, &h) {
 		return
 	}
 	q := pull.Request{
-		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Offset: h.QueueOffset,
+		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Offset: h.QueueOffset, Lite: lite,
 		MaxMessages: h.MaxMsgNums, MaxBytes: h.MaxMsgBytes.Or(0),
 		Commit: h.SysFlag&remoting.PullCommitOffset != 0, CommitOffset: h.CommitOffset,
 		Subscribed: h.SysFlag&remoting.PullSubscription != 0, Expression: h.Subscription, Kind: h.ExpressionType, SubVersion: h.SubVersion,
