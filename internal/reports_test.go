@@ -54,7 +54,7 @@ var reports = []report{
 	{id: "R123", fault: "native libraries crash or are missing on arm64", rest: "macOS; Linux on arm64 is run under QEMU"},
 	{id: "R124", fault: "consumers of gRPC are shown as not online, with lag -1"},
 	{id: "R125", fault: "no lag per queue in metrics, and sums that are wrong"},
-	{id: "R126", fault: "dead letters can't be read and replayed", why: "there is no command yet that lists and replays them; any consumer reads them"},
+	{id: "R126", fault: "dead letters can't be read and replayed"},
 	{id: "R127", fault: "a start fails without any output"},
 	{id: "R128", fault: "mqadmin prints NaN, cuts values, differs from its help", why: "mqadmin is Apache's; a tool of our own has topics only so far"},
 	{id: "R129", fault: "the order of starts matters; scaling down leaves brokers behind", rest: "a command that drains a broker"},

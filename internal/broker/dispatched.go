@@ -28,7 +28,7 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 // left ends the state that a message was born from: its copy is in the log and visible
 // (P6). Each owner knows its own names.
 func (b *Broker) left(source string) {
-	if b.Timer.Dispatched(source) || b.Pop.Dispatched(source) {
+	if b.Timer.Dispatched(source) || b.Pop.Dispatched(source) || b.Admin.Dispatched(source) {
 		return
 	}
 }

@@ -147,7 +147,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		return err
 	}
 	b.Admin, err = admin.Open(admin.Options{Config: o.Broker, State: b.State, Store: b.engine, CommitLog: b.engine, Files: b.engine, Topics: b.Topics,
-		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Pop: b.Pop, Wake: b.wake,
+		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Publish: b.Publish, Pop: b.Pop, Wake: b.wake,
 		ModesChanged: func() { b.export(modesFile) }, Log: o.Log})
 	return err
 }

@@ -247,13 +247,21 @@ func (f *consumeFlags) ack(ctx context.Context, d delivery) error {
 }
 
 func (f *consumeFlags) printOne(out io.Writer, d delivery) error {
-	m := d.message
-	body, err := unpacked(m)
+	if f.asJSON {
+		return printMessage(out, d.message, d.topic)
+	}
+	body, err := unpacked(d.message)
 	if err != nil {
 		return err
 	}
-	if !f.asJSON {
-		_, err := fmt.Fprintf(out, "%s\n", body)
+	_, err = fmt.Fprintf(out, "%s\n", body)
+	return err
+}
+
+// printMessage prints a whole message as one line of JSON.
+func printMessage(out io.Writer, m *message.Message, topic string) error {
+	body, err := unpacked(m)
+	if err != nil {
 		return err
 	}
 	properties := map[string]string{}
@@ -270,6 +278,6 @@ func (f *consumeFlags) printOne(out io.Writer, d delivery) error {
 		Born       time.Time         `json:"born"`
 		Properties map[string]string `json:"properties"`
 		Body       string            `json:"body"`
-	}{m.UniqueID(), d.topic, m.QueueID, m.QueueOffset, m.Tag(), m.ReconsumeTimes + 1,
+	}{m.UniqueID(), topic, m.QueueID, m.QueueOffset, m.Tag(), m.ReconsumeTimes + 1,
 		time.UnixMilli(m.BornTimestamp), properties, string(body)})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -133,7 +132,7 @@ func (f *produceFlags) choose(at []queues) (broker queues, queue int32) {
 		all += q.write
 	}
 	if queue = f.turn % all; f.messageGroup != "" {
-		queue = int32(proxy.GroupQueue(f.messageGroup, int(all)))
+		queue = int32(message.GroupQueue(f.messageGroup, int(all)))
 	}
 	f.turn = (f.turn + 1) % all
 	for _, broker = range at {

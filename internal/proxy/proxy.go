@@ -63,7 +63,7 @@ func (p *Proxy) Send(r *Route, messageGroup string, messages []*message.Message,
 	}
 	var i int
 	if messageGroup != "" && len(messages) == 1 {
-		i = GroupQueue(messageGroup, n)
+		i = message.GroupQueue(messageGroup, n)
 	} else {
 		i = p.turn(r.Topic, n)
 	}

@@ -55,6 +55,7 @@ type Options struct {
 	Offsets   *offset.Table
 	Clients   *clients.Registry
 	Locks     *qlock.Table
+	Publish   Redriver
 	Pop       Pop // nil = this broker has none
 	// Wake has the suspended requests of a topic look again; nil: nobody waits.
 	Wake func(topic string)
@@ -76,7 +77,9 @@ type Admin struct {
 
 	o      Options
 	booted time.Time
-	modes  struct {
+
+	redriven redriven
+	modes    struct {
 		sync.RWMutex
 		of   map[modeKey]Mode
 		left map[modeKey]bool // those that pull now and popped before

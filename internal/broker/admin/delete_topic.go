@@ -41,6 +41,7 @@ func (a *Admin) deleteTopics(doomed []string) error {
 	drop := func(b *state.Batch) {
 		for _, t := range doomed {
 			a.o.Offsets.DropTopic(t, b)
+			a.dropRedriven(t, b)
 			if a.o.Pop != nil {
 				a.o.Pop.DropTopic(t, b)
 			}

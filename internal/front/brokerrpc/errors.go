@@ -90,6 +90,9 @@ var codes = []struct {
 	{err: admin.ErrRetryTopic, code: remoting.ResNoPermission},
 	{err: admin.ErrNotOnline, code: remoting.ResSystemError},
 	{err: admin.ErrTooOld, code: remoting.ResSystemError},
+	{err: admin.ErrRedriving, code: remoting.ResSystemBusy},
+	{err: publish.ErrNoOrigin, code: remoting.ResIllegalOperation},
+	{err: publish.ErrInOrder, code: remoting.ResIllegalOperation},
 	{err: admin.ErrUnasked, code: remoting.ResSystemError},
 	{err: clients.ErrNoAnswer, code: remoting.ResConsumeMsgTimeout},
 

@@ -82,6 +82,7 @@ var requests = []request{
 	{code: remoting.ReqViewBrokerStatsData, serve: (*Server).viewBrokerStatsData},
 	{code: remoting.ReqGetAllProducerInfo, serve: (*Server).getAllProducerInfo},
 	{code: remoting.ReqUpdateAndGetGroupForbidden, serve: (*Server).updateAndGetGroupForbidden},
+	{code: remoting.ReqBolideRedriveDeadLetter, serve: (*Server).redriveDeadLetter},
 	{code: remoting.ReqQueryConsumeQueue, serve: (*Server).queryConsumeQueue},
 	{code: remoting.ReqCleanExpiredConsumeQueue, serve: (*Server).cleanExpiredConsumeQueue},
 	{code: remoting.ReqCleanUnusedTopic, serve: (*Server).cleanUnusedTopic},

@@ -40,6 +40,7 @@ const (
 	PopRecords  Space = 'r' // pop: what is in flight
 	PopAside    Space = 'a' // pop: what is set aside
 	PopModes    Space = 'q' // admin: request mode of (topic, group)
+	Redriven    Space = 'l' // admin: which dead letters were redriven
 	Exports     Space = 'x' // config: SHA-256 of exported files
 )
 

@@ -220,7 +220,8 @@ const (
 	ReqBatchAckMessage                      int32 = 200151
 
 	// Requests of Bolide's own, far from Apache's numbers.
-	ReqBolideGetPopState int32 = 700001
+	ReqBolideGetPopState       int32 = 700001
+	ReqBolideRedriveDeadLetter int32 = 700002
 )
 
 var requestCodes = []RequestCode{
@@ -389,6 +390,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqTriggerLiteDispatch, Name: "TRIGGER_LITE_DISPATCH", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(TriggerLiteDispatchRequest) }},
 	{Code: ReqBatchAckMessage, Name: "BATCH_ACK_MESSAGE", To: ToBroker, State: Served},
 	{Code: ReqBolideGetPopState, Name: "BOLIDE_GET_POP_STATE", To: ToBroker, State: Served, Header: func() Header { return new(GetPopStateRequest) }},
+	{Code: ReqBolideRedriveDeadLetter, Name: "BOLIDE_REDRIVE_DEAD_LETTER", To: ToBroker, State: Served, Header: func() Header { return new(RedriveDeadLetterRequest) }},
 }
 
 var requestByCode = func() map[int32]*RequestCode {

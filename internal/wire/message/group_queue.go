@@ -1,11 +1,9 @@
-package proxy
-
-import "github.com/bolidemq/bolide/internal/wire/message"
+package message
 
 // GroupQueue is the queue, of n, of a message group: every proxy of a cluster, Apache's
 // included, must choose the same, or the order within the group is lost.
 func GroupQueue(group string, n int) int {
-	return consistentHash(int64(message.JavaHash(group)), n)
+	return consistentHash(int64(JavaHash(group)), n)
 }
 
 // consistentHash maps key to one of n buckets so that few keys move when n grows: jump

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/node"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// startNode runs a server and returns its name server's address.
+func startNode(t *testing.T) string {
+	t.Helper()
+	n, err := node.Start(t.Context(), node.Options{Roles: node.All, Data: filepath.Join(t.TempDir(), "data"), NamesrvAddr: "127.0.0.1:0",
+		BrokerAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return n.Ready().Namesrv
+}
+
+// run runs a command line and returns what it printed.
+func runLine(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if got := Main(t.Context(), args, strings.NewReader(""), &out, &errs); got != code {
+		t.Fatalf("%v: code %d, %s%s", args, got, out.String(), errs.String())
+	}
+	return out.String() + errs.String()
+}
+
+// TestDeadLettersByCommand is R126: dead letters are listed with reason, attempts and
+// origin, shown, and redriven by id, by range and all, each once.
+func TestDeadLettersByCommand(t *testing.T) {
+	at := startNode(t)
+	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
+	runLine(t, 0, "admin", "group", "create", "billing", "-n", at)
+	ids := buryMany(t, at, "orders", "billing", 5)
+	dlq := func(code int, args ...string) string {
+		t.Helper()
+		return runLine(t, code, append([]string{"admin", "dlq"}, append(args, "-n", at)...)...)
+	}
+	list := dlq(0, "list", "billing")
+	if strings.Count(list, "orders") != 5 || strings.Count(list, "  asked  ") != 5 || strings.Count(list, "  no  ") != 5 || !strings.Contains(list, ids[4]) {
+		t.Errorf("list:\n%s", list)
+	}
+	if got := dlq(0, "list", "billing", "--max", "2"); strings.Count(got, "orders") != 2 {
+		t.Errorf("two of them:\n%s", got)
+	}
+	show := dlq(0, "show", "billing", "--id", ids[1])
+	if strings.Count(show, "\n") != 1 || !strings.Contains(show, `"body":"message 1"`) || !strings.Contains(show, `"RETRY_TOPIC":"orders"`) {
+		t.Errorf("show:\n%s", show)
+	}
+	dlq(1, "show", "billing", "--id", "nobody")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--id", ids[1]}, "1 redriven, 0 were before"},
+		{[]string{"--dry-run"}, "4 to be redriven, 1 were before"},
+		{[]string{"--from", "1", "--to", "2"}, "1 redriven, 1 were before"},
+		{[]string{"--rate", "0"}, "3 redriven, 2 were before"},
+		{nil, "0 redriven, 5 were before"},
+	} {
+		if got := dlq(0, append([]string{"redrive", "billing"}, c.args...)...); strings.TrimSpace(got) != c.want {
+			t.Errorf("%v: %s", c.args, got)
+		}
+	}
+	if list := dlq(0, "list", "billing"); strings.Count(list, "  yes  ") != 5 {
+		t.Errorf("list afterwards:\n%s", list)
+	}
+	if got := dlq(1, "list", "nobody"); !strings.Contains(got, "no dead letters") {
+		t.Errorf("a group without: %s", got)
+	}
+}
+
+// TestRedriveKeepsItsRate: the messages of a second are spread over it.
+func TestRedriveKeepsItsRate(t *testing.T) {
+	at := startNode(t)
+	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
+	buryMany(t, at, "orders", "billing", 6)
+	began := time.Now()
+	runLine(t, 0, "admin", "dlq", "redrive", "billing", "--rate", "20", "-n", at)
+	if took := time.Since(began); took < 250*time.Millisecond {
+		t.Errorf("6 messages at 20 a second took %v", took)
+	}
+}
+
+// TestGroupsByCommand looks at a group and resets it.
+func TestGroupsByCommand(t *testing.T) {
+	at := startNode(t)
+	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
+	for i := range 3 {
+		runLine(t, 0, "produce", "orders", "--body", fmt.Sprint(i), "-n", at)
+	}
+	runLine(t, 0, "consume", "orders", "--group", "billing", "--max", "3", "-n", at)
+	if got := runLine(t, 0, "admin", "group", "list", "-n", at); !strings.Contains(got, "billing\n") || strings.Contains(got, "TOOLS_CONSUMER") {
+		t.Errorf("list: %s", got)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for !strings.Contains(runLine(t, 0, "admin", "group", "show", "billing", "-n", at), "lag 0") {
+		if time.Now().After(deadline) {
+			t.Fatal("the group has lag")
+		}
+	}
+	got := runLine(t, 0, "admin", "group", "reset", "billing", "orders", "--to", "start", "-n", at)
+	if !strings.Contains(strings.Join(strings.Fields(got), " "), "/0 3 0") {
+		t.Errorf("reset: %s", got)
+	}
+	if got := runLine(t, 0, "admin", "group", "show", "billing", "-n", at); !strings.Contains(got, "lag 3") {
+		t.Errorf("show: %s", got)
+	}
+	for _, to := range []string{"", "tomorrow", "99999999999999", "-5"} {
+		runLine(t, 1, "admin", "group", "reset", "billing", "orders", "--to", to, "-n", at)
+	}
+}
+
+// buryMany sends messages and gives each back as a dead letter of the group.
+func buryMany(t *testing.T, at, topic, group string, n int) (ids []string) {
+	t.Helper()
+	r := &remote{namesrv: at}
+	r.open()
+	defer r.close()
+	ctx := t.Context()
+	route, err := r.route(ctx, topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := route[0]
+	ask := func(code int32, h, answer remoting.Header, body string) {
+		t.Helper()
+		a, err := r.call(ctx, broker.addr, code, h, []byte(body))
+		if err == nil && answer != nil {
+			err = a.Decode(answer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		var sent remoting.SendMessageResponse
+		id := message.NewUniqueID()
+		ask(remoting.ReqSendMessageV2, &remoting.SendMessageRequest{V2: true, ProducerGroup: "p", Topic: topic, DefaultTopic: "TBW102",
+			Properties: "UNIQ_KEY\x01" + id + "\x02"}, &sent, fmt.Sprint("message ", i))
+		_, place, err := message.ParseOffsetID(sent.MsgID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask(remoting.ReqConsumerSendMsgBack, &remoting.ConsumerSendMsgBackRequest{Group: group, Offset: place, DelayLevel: -1}, nil, "")
+		ids = append(ids, id)
+	}
+	var end remoting.GetMaxOffsetResponse
+	for deadline := time.Now().Add(30 * time.Second); end.Offset < int64(n); {
+		ask(remoting.ReqGetMaxOffset, &remoting.GetMaxOffsetRequest{Topic: "%DLQ%" + group}, &end, "")
+		if time.Now().After(deadline) {
+			t.Fatalf("%d dead letters of %d", end.Offset, n)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+func groupList(r *remote) *cobra.Command {
+	var all bool
+	c := &cobra.Command{Use: "list", Short: "List the consumer groups", Args: cobra.NoArgs}
+	c.Flags().BoolVar(&all, "all", false, "system groups too")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		r.open()
+		defer r.close()
+		brokers, err := r.masters(c.Context())
+		if err != nil {
+			return err
+		}
+		found := map[string]bool{}
+		for _, addr := range brokers {
+			answer, err := r.call(c.Context(), addr, remoting.ReqGetAllSubscriptionGroupConfig, &remoting.GetAllSubscriptionGroupConfigRequest{}, nil)
+			if err != nil {
+				return err
+			}
+			var table remoting.SubscriptionGroupTable
+			if err := remoting.Unmarshal(answer.Body, &table); err != nil {
+				return fmt.Errorf("groups of %s: %w", addr, err)
+			}
+			for name := range table.SubscriptionGroupTable {
+				found[name] = found[name] || all || !names.IsSystemGroup(name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			if found[name] {
+				fmt.Fprintln(c.OutOrStdout(), name)
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+func groupShow(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show GROUP",
+		Short: "Who is connected, what members disagree about, and how far the group has come",
+		Args:  one("GROUP"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.open()
+			defer r.close()
+			brokers, err := r.masters(c.Context())
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			defer w.Flush()
+			for _, broker := range slices.Sorted(maps.Keys(brokers)) {
+				if err := r.showMembers(c, w, args[0], broker, brokers[broker]); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintln(w, "TOPIC\tQUEUE\tEND\tCONSUMED\tLAG\tIN FLIGHT\tLAST CONSUMED")
+			var lag int64
+			for _, broker := range slices.Sorted(maps.Keys(brokers)) {
+				stats, err := r.progress(c, brokers[broker], args[0], "")
+				if err != nil {
+					return err
+				}
+				for _, q := range slices.SortedFunc(maps.Keys(stats), remoting.MessageQueue.Compare) {
+					s := stats[q]
+					last := "-"
+					if s.LastTimestamp > 0 {
+						last = time.UnixMilli(s.LastTimestamp).Format(time.DateTime)
+					}
+					lag += s.BrokerOffset - s.ConsumerOffset
+					fmt.Fprintf(w, "%s\t%s/%d\t%d\t%d\t%d\t%d\t%s\n", q.Topic, q.BrokerName, q.QueueID, s.BrokerOffset, s.ConsumerOffset,
+						s.BrokerOffset-s.ConsumerOffset, max(0, s.PullOffset-s.ConsumerOffset), last)
+				}
+			}
+			fmt.Fprintf(w, "lag %d\n", lag)
+			return nil
+		},
+	}
+}
+
+// showMembers prints a group's members at one broker, and what they disagree about.
+func (r *remote) showMembers(c *cobra.Command, w *tabwriter.Writer, group, broker, addr string) error {
+	answer, err := r.call(c.Context(), addr, remoting.ReqGetConsumerConnectionList, &remoting.GetConsumerConnectionListRequest{ConsumerGroup: group}, nil)
+	if refusedWith(err, remoting.ResConsumerNotOnline) {
+		fmt.Fprintf(w, "nobody is connected to %s\n", broker)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var body remoting.ConsumerConnection
+	if err := remoting.Unmarshal(answer.Body, &body); err != nil {
+		return fmt.Errorf("members of %s: %w", group, err)
+	}
+	fmt.Fprintf(w, "%d connected to %s, %s, %s\n", len(body.ConnectionSet), broker, strings.ToLower(body.MessageModel), strings.ToLower(body.ConsumeType))
+	if answer.Remark != "" {
+		fmt.Fprintf(w, "WARNING: %s\n", answer.Remark)
+	}
+	fmt.Fprintln(w, "CLIENT\tADDRESS\tLANGUAGE")
+	for _, m := range body.ConnectionSet {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", m.ClientID, m.ClientAddr, m.Language)
+	}
+	fmt.Fprintln(w, "TOPIC\tSUBSCRIPTION")
+	for _, topic := range slices.Sorted(maps.Keys(body.SubscriptionTable)) {
+		fmt.Fprintf(w, "%s\t%s\n", topic, body.SubscriptionTable[topic].SubString)
+	}
+	return nil
+}
+
+// progress asks one broker how far a group has come; topic "" is all.
+func (r *remote) progress(c *cobra.Command, addr, group, topic string) (map[remoting.MessageQueue]remoting.OffsetWrapper, error) {
+	answer, err := r.call(c.Context(), addr, remoting.ReqGetConsumeStats, &remoting.GetConsumeStatsRequest{ConsumerGroup: group, Topic: topic}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var stats remoting.ConsumeStats
+	if err := remoting.Unmarshal(answer.Body, &stats); err != nil {
+		return nil, fmt.Errorf("progress of %s: %w", group, err)
+	}
+	return stats.OffsetTable, nil
+}
+
+func groupReset(r *remote) *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use:   "reset GROUP TOPIC",
+		Short: "Let a group go on from another place in a topic",
+		Long: "Sets the offsets of a group in all queues of a topic. Consumers that are connected take them up at\n" +
+			"once, those that are not when they come; what was in flight is given up.",
+		Example: "  bolide admin group reset billing orders --to start\n" +
+			"  bolide admin group reset billing orders --to 2026-05-04T12:00:00Z",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s needs a GROUP and a TOPIC: %s", c.CommandPath(), c.UseLine())
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "`PLACE`: start, end, a time such as 2026-05-04T12:00:00Z, or milliseconds since 1970")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ms, err := placeOf(to, time.Now())
+		if err != nil {
+			return err
+		}
+		r.open()
+		defer r.close()
+		at, err := r.route(c.Context(), args[1])
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		defer w.Flush()
+		fmt.Fprintln(w, "QUEUE\tWAS\tIS")
+		for _, broker := range at {
+			before, err := r.progress(c, broker.addr, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			answer, err := r.call(c.Context(), broker.addr, remoting.ReqInvokeBrokerToResetOffset,
+				&remoting.InvokeBrokerToResetOffsetRequest{Group: args[0], Topic: args[1], QueueID: remoting.Some[int32](-1), Timestamp: ms, IsForce: true}, nil)
+			if err != nil {
+				return err
+			}
+			var body remoting.ResetOffsetBody
+			if err := remoting.Unmarshal(answer.Body, &body); err != nil {
+				return fmt.Errorf("answer of %s: %w", broker.addr, err)
+			}
+			for _, q := range slices.SortedFunc(maps.Keys(body.OffsetTable), remoting.MessageQueue.Compare) {
+				fmt.Fprintf(w, "%s/%d\t%d\t%d\n", q.BrokerName, q.QueueID, before[q].ConsumerOffset, body.OffsetTable[q])
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// placeOf is a place in a topic as the protocol has it: milliseconds, or -1 for the end.
+func placeOf(to string, now time.Time) (int64, error) {
+	switch strings.ToLower(to) {
+	case "":
+		return 0, fmt.Errorf("--to is missing: start, end, or a time")
+	case "start":
+		return 0, nil
+	case "end":
+		return -1, nil
+	}
+	ms, err := strconv.ParseInt(to, 10, 64)
+	if err != nil {
+		at, err := time.ParseInLocation(time.RFC3339, to, time.Local)
+		if err != nil {
+			return 0, fmt.Errorf("--to %q is not start, end, a time such as 2026-05-04T12:00:00Z, or milliseconds", to)
+		}
+		ms = at.UnixMilli()
+	}
+	if ms < 0 || ms > now.UnixMilli() {
+		return 0, fmt.Errorf("--to %s is in the future or before 1970", to)
+	}
+	return ms, nil
+}

@@ -1,0 +1,31 @@
+package remoting
+
+// RedriveDeadLetterRequest is the header of BOLIDE_REDRIVE_DEAD_LETTER, a request of Bolide's own.
+type RedriveDeadLetterRequest struct {
+	Group   string
+	QueueID int32 // of the dead-letter topic
+	Offset  int64
+	ToTopic bool // to the topic that it came from, for all of its groups, instead of to the group's retry topic
+	Ask     bool // only tells whether it was redriven
+}
+
+// Fields names the fields.
+func (h *RedriveDeadLetterRequest) Fields(v *Visitor) {
+	v.Name("group", &h.Group, Required)
+	v.Int32("queueId", &h.QueueID, Required)
+	v.Int64("offset", &h.Offset, Required)
+	v.Bool("toTopic", &h.ToTopic, Optional)
+	v.Bool("ask", &h.Ask, Optional)
+}
+
+// RedriveDeadLetterResponse answers BOLIDE_REDRIVE_DEAD_LETTER.
+type RedriveDeadLetterResponse struct {
+	Before bool   // it was redriven by an earlier request
+	Topic  string // where it went with this one
+}
+
+// Fields names the fields.
+func (h *RedriveDeadLetterResponse) Fields(v *Visitor) {
+	v.Bool("before", &h.Before, Required)
+	v.Name("topic", &h.Topic, Optional)
+}
