@@ -104,14 +104,14 @@ func run(ctx context.Context, o options) (good bool, err error) {
 	return write(os.Stdout, o, loaded, counts, causes), nil
 }
 
-// report shows the first broken promises as they are found.
+// report shows the first broken promises of each kind as they are found.
 func report() func(string, ...any) {
 	var mu sync.Mutex
-	shown := 0
+	shown := map[string]int{}
 	return func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		if shown++; shown <= 20 {
+		if shown[format]++; shown[format] <= 10 {
 			fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format("15:04:05.000")}, args...)...)
 		}
 	}
@@ -141,7 +141,8 @@ type suite struct {
 	drains  chan struct{} // closed when the consumers are to acknowledge everything
 }
 
-// load runs producers and consumers and lets the server die again and again.
+// load runs producers and consumers and lets the server die again and again (R003, R005,
+// R006, R013, R042).
 func (r *suite) load(ctx context.Context, t target) error {
 	r.ctx, r.stop = context.WithCancel(ctx)
 	r.drains = make(chan struct{})

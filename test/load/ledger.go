@@ -74,7 +74,8 @@ type Counts struct {
 	StaleAcked                        int // OK for a delivery that a later one had replaced
 	Extended, HandedBack, Disconnects int
 	Killed, Stopped                   int
-	Lost, Redelivered, Duplicates     int
+	Lost, LostUndelivered             int // the second are part of the first
+	Redelivered, Duplicates           int
 }
 
 // NewLedger makes an empty one.
@@ -272,7 +273,11 @@ func (l *Ledger) Settle() (Counts, map[Fate]int) {
 	defer l.mu.Unlock()
 	for _, n := range slices.Sorted(maps.Keys(l.messages)) {
 		if m := l.messages[n]; (m.stored || m.deliveries > 0) && m.acked == 0 && !m.open {
-			if l.counts.Lost++; l.counts.Lost <= 10 {
+			l.counts.Lost++
+			if m.deliveries == 0 {
+				l.counts.LostUndelivered++
+			}
+			if l.counts.Lost <= 10 {
 				l.Problem("message %d is lost: stored %v, delivered %d times, last as %v (%s)", n, m.stored, m.deliveries, m.last, m.fate)
 			}
 		}

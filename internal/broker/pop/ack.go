@@ -255,11 +255,13 @@ func (p *Popper) lookAgain(w *window) {
 	s, flag := w.subject, w.flag
 	some := len(w.mu.aside) > 0
 	w.mu.Unlock()
-	if s == nil || !some {
+	if s == nil {
 		return
 	}
+	// Even if nothing is set aside yet: a request may be about to set aside what it found
+	// behind the order that has just become free, and then wait.
 	s.version.Add(1)
-	if p.o.LongPoll == nil {
+	if p.o.LongPoll == nil || !some {
 		return
 	}
 	k := longpoll.Key{Topic: s.key.topic, QueueID: w.key.queue, Group: s.key.group}

@@ -403,7 +403,7 @@ func (m *model) ackBits(rt *rapid.T) {
 	e := BatchAck{Group: h.at.group, Topic: h.at.topic, QueueID: h.at.queue, PopTime: h.handle.PopTime, Invisible: h.handle.InvisibleTime, Bits: make([]byte, 2)}
 	var hs []given
 	var allowed [][]error
-	for _, o := range m.handles {
+	for _, o := range slices.Backward(m.handles) { // a lost delivery may have had the same name
 		i := o.at.offset - start
 		if o.at.group != h.at.group || o.at.topic != h.at.topic || o.at.queue != h.at.queue || i < 0 || i > 15 || o.handle.PopTime != e.PopTime || o.handle.InvisibleTime != e.Invisible || o.life != h.life || m.places[o.at] != nil && m.places[o.at].forwarded || e.Bits[i/8]>>(i%8)&1 != 0 {
 			continue
@@ -846,7 +846,6 @@ func (m *model) recover(at place, p *modelPlace, seen sight, before int64) {
 			delete(m.final, [2]string{at.group, p.id})
 		}
 		p.condition = c
-		p.forwarded = false
 		switch {
 		case flies:
 			m.recoverFlight(at, p, seen.f, before)
@@ -857,6 +856,7 @@ func (m *model) recover(at place, p *modelPlace, seen sight, before int64) {
 				p.popTime = max(p.popTime, c.popTime)
 			}
 		}
+		p.forwarded = false
 		return
 	}
 	m.rt.Fatalf("after a restart %s at %v is %+v; it was one of %+v", p.id, at, seen, all)
@@ -886,7 +886,7 @@ func (m *model) recoverFlight(at place, p *modelPlace, f InFlight, before int64)
 	p.attempt = map[bool]string{true: noOrder, false: "before"}[p.attempt == noOrder]
 	left := f.Due - m.now()
 	switch {
-	case p.state == claimed:
+	case p.state == claimed, p.forwarded: // it may share a record with what is tried again
 	case f.Renewed:
 		if left > max(f.Invisible, 1000) {
 			m.rt.Fatalf("%v, renewed, has %d ms left after a restart", at, left)

@@ -45,7 +45,11 @@ func (p *Popper) hasMessages(q *request, w *window) bool {
 	if q.ordered {
 		order = newOrdering(w, q.OnePerGroup)
 	}
+	stuck := order != nil && w.mu.stuck && q.Filter.MatchesAll()
 	for i := range w.mu.aside {
+		if stuck {
+			break
+		}
 		e := &w.mu.aside[i]
 		if !e.mayMatch(q.Filter) {
 			continue

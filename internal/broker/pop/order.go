@@ -59,6 +59,7 @@ func (w *window) busyLocked(group uint64, n int) bool {
 	w.mu.busy[group] += n
 	if w.mu.busy[group] <= 0 {
 		delete(w.mu.busy, group)
+		w.mu.stuck = false
 		return true
 	}
 	return false

@@ -174,7 +174,7 @@ const mostDoubtful = 256
 // looks for what nobody wants any more, which passes after a while.
 func (t *taking) selectAsideLocked() (selected []asideEntry) {
 	w, now := t.w, t.a.res.PopTime
-	if len(w.mu.aside) == 0 {
+	if len(w.mu.aside) == 0 || t.order != nil && w.mu.stuck && t.q.Filter.MatchesAll() {
 		return nil
 	}
 	sweep := t.order == nil && now-w.mu.swept >= 1000
@@ -215,6 +215,7 @@ func (t *taking) selectAsideLocked() (selected []asideEntry) {
 			t.passed = append(t.passed, e.offset)
 		}
 	}
+	w.mu.stuck = t.order != nil && len(selected) == 0 && t.q.Filter.MatchesAll()
 	return selected
 }
 
@@ -479,9 +480,11 @@ func (t *taking) deliver(wasFull bool) int {
 		}
 	}
 	w.takeAsideLocked(t.passed)
+	stuck := w.mu.stuck && t.order != nil // what comes behind is stuck as well
 	for _, e := range t.aside {
 		w.setAsideLocked(e)
 	}
+	w.mu.stuck = stuck
 	if len(t.records) > 0 {
 		p.raiseLastPop(popTime) // before the commit of the records, which holds it, too
 		t.recordLocked(popTime)

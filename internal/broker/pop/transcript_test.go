@@ -25,11 +25,17 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
 // TestTranscripts runs the specification of POP: testdata/*.txt. Time is simulated; it
 // moves only in "advance". Times are shown in milliseconds since the transcript's start.
+//
+// Reports of users that they tell: R004, R007 and R015 in failures.txt, R005 and R009 in
+// ack.txt, R012 and R014 in init.txt, R016 in throttle.txt, R019, R035, R036 and R039 in
+// order-idle.txt and fifo.txt, R020 and R045 in change.txt and renew.txt, R021 and R044 in
+// poll-lapse.txt, R022 in collide.txt, R026 and R028 in longpoll.txt.
 func TestTranscripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil {
@@ -166,6 +172,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.forward(d)
 	case "ack-batch":
 		s.ackBatch(d)
+	case "ack-bits":
+		s.ackBits(d)
 	case "change":
 		s.change(d)
 	case "advance":
@@ -188,10 +196,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		s.b.store.mu.Unlock()
 	case "delete-topic":
-		b := s.b.db.NewBatch()
-		s.b.pop.DropTopic(s.str(d, "name"), b)
-		s.b.fatal(s.b.db.Commit(b))
-		s.b.store.drop(s.str(d, "name"))
+		s.deleteTopic(s.str(d, "name"))
 	case "delete-group":
 		b := s.b.db.NewBatch()
 		s.b.pop.DropGroup(s.str(d, "name"), b)
@@ -233,6 +238,27 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return "ok\n"
 	}
 	return s.out.take()
+}
+
+// deleteTopic deletes a topic and its retry topics, as admin does.
+func (s *script) deleteTopic(name string) {
+	doomed := []string{name}
+	for _, t := range s.b.topics.All() {
+		for _, g := range s.b.groups.All() {
+			if origin, ok := names.OriginTopic(t.Name, g.Name); ok && origin == name {
+				doomed = append(doomed, t.Name)
+			}
+		}
+	}
+	s.b.fatal(s.b.topics.DeleteWith(doomed, func(b *state.Batch) {
+		for _, t := range doomed {
+			s.b.offsets.DropTopic(t, b)
+			s.b.pop.DropTopic(t, b)
+		}
+	}))
+	for _, t := range doomed {
+		s.b.store.drop(t)
+	}
 }
 
 func (s *script) request(d *datadriven.TestData) Request {
@@ -388,6 +414,36 @@ func (s *script) ackBatch(d *datadriven.TestData) {
 		for i, err := range errs {
 			fmt.Fprintf(&s.out, "%d: %s\n", hs[i].Offset, verdict(err))
 		}
+	})
+	synctest.Wait()
+}
+
+// ackBits acknowledges in the older batch form: one entry per popped batch, a bit for each
+// message.
+func (s *script) ackBits(d *datadriven.TestData) {
+	a, hs := s.handles(d)
+	if a == nil {
+		return
+	}
+	group := a.group
+	if g := s.opt(d, "group"); g != "" {
+		group = g
+	}
+	var entries []BatchAck
+	for _, h := range hs {
+		i := slices.IndexFunc(entries, func(e BatchAck) bool {
+			return e.StartOffset == h.StartOffset && e.PopTime == h.PopTime && e.QueueID == h.QueueID && e.Topic == h.RealTopic(a.topic, group)
+		})
+		if i < 0 {
+			i = len(entries)
+			entries = append(entries, BatchAck{Group: group, Topic: h.RealTopic(a.topic, group), QueueID: h.QueueID,
+				StartOffset: h.StartOffset, PopTime: h.PopTime, Invisible: h.InvisibleTime, Bits: make([]byte, 4)})
+		}
+		bit := h.Offset - h.StartOffset
+		entries[i].Bits[bit/8] |= 1 << (bit % 8)
+	}
+	s.b.pop.AckBits(entries, func(n int, err error) {
+		fmt.Fprintf(&s.out, "%d acknowledged, others: %s\n", n, verdict(err))
 	})
 	synctest.Wait()
 }

@@ -47,6 +47,7 @@ type window struct {
 		refused  bool         // a request went away because there are too many in flight
 		aside    []asideEntry // sorted by offset
 		busy     map[uint64]int
+		stuck    bool // every message set aside waits for a busy message group
 		moved    map[int64]movedEntry
 		movedLog movedHeap // what moved holds, and what it held, by their ends
 
@@ -279,6 +280,7 @@ func (w *window) setAsideLocked(e asideEntry) {
 		at = sort.Search(n, func(i int) bool { return w.mu.aside[i].offset >= e.offset })
 	}
 	w.mu.aside = slices.Insert(w.mu.aside, at, e)
+	w.mu.stuck = false
 	w.mu.asideDirty = append(w.mu.asideDirty, e.offset)
 }
 

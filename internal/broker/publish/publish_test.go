@@ -187,7 +187,7 @@ func TestSend(t *testing.T) {
 		{name: "own retry, the sender's limit counts", topic: "%RETRY%g", props: "UNIQ_KEY=K;", tune: func(f *fixture, r *Request) {
 			r.Message.ReconsumeTimes, r.MaxReconsumeTimes = 3, 3
 		}, want: `%RETRY%g 0 r3 "x" UNIQ_KEY=K;` + cluster},
-		{name: "orderly group gives up", topic: "%RETRY%g", props: "UNIQ_KEY=K;DELAY=4;", tune: func(f *fixture, r *Request) {
+		{name: "orderly group gives up, R039", topic: "%RETRY%g", props: "UNIQ_KEY=K;DELAY=4;", tune: func(f *fixture, r *Request) {
 			f.locked["g"] = true
 			r.Message.ReconsumeTimes = 1
 		}, want: `%DLQ%g 0 r0 "x" UNIQ_KEY=K;__BOLIDE_DLQ_REASON=ordered;__BOLIDE_DLQ_ATTEMPTS=1;` + cluster},

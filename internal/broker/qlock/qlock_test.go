@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// Locks are renewed as long as their holder asks, however long it takes, and lapse a minute
+// after it has gone, not before (R037, R038).
 func TestLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
