@@ -32,6 +32,7 @@ var commands = []func() *cobra.Command{
 	produceCommand,
 	consumeCommand,
 	benchCommand,
+	configCommand,
 	versionCommand,
 }
 

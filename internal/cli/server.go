@@ -26,6 +26,8 @@ type serverFlags struct {
 	node.Options
 	config   string
 	settings []string
+	apache   []string // files of Apache RocketMQ
+	ignored  []string // what they say and nothing here looks at
 	logLevel string
 }
 
@@ -78,6 +80,7 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	fs.StringVar(&f.TLSKey, "tls-key", "", "PEM `FILE` with the certificate's key")
 	fs.StringVar(&f.ReadyFile, "ready-file", "", "`FILE` that is written when every listener serves, as JSON")
 	fs.StringVar(&f.config, "config", "", "`FILE` of settings, key=value, under the names of Apache's broker.conf")
+	fs.StringSliceVar(&f.apache, "apache-config", nil, "`FILE,...` of Apache RocketMQ as they are: broker.conf, namesrv.conf, rmq-proxy.json; may be repeated")
 	fs.StringArrayVar(&f.settings, "set", nil, "one setting, over those of --config; may be repeated: `KEY=VALUE`")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL` of the log: debug, info, warn or error")
 	return c
@@ -91,8 +94,14 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if err := f.readSettings(); err != nil {
 		return err
 	}
+	if err := f.readApache(c); err != nil {
+		return err
+	}
 	f.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	f.Out = c.OutOrStdout()
+	if len(f.ignored) > 0 {
+		f.Log.Warn("settings of --apache-config that mean nothing here are passed over", "settings", strings.Join(f.ignored, ", "))
+	}
 
 	ctx := c.Context()
 	f.Began = processStart

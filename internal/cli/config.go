@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/config"
+)
+
+func configCommand() *cobra.Command {
+	var check string
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Print every setting with its default and what it may be, or check a file",
+		Long: "Prints a settings file with every default, for --config of the server commands.\n" +
+			"With --check it says what is wrong with a file.",
+		Args: cobra.NoArgs,
+	}
+	c.Flags().StringVar(&check, "check", "", "`FILE` of settings to check")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if check == "" {
+			_, err := fmt.Fprint(c.OutOrStdout(), config.Describe())
+			return err
+		}
+		text, err := os.ReadFile(check)
+		if err != nil {
+			return err
+		}
+		list, err := config.ParseProperties(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", check, err)
+		}
+		settings := make(map[string]string, len(list))
+		for _, p := range list {
+			settings[p.Name] = p.Value
+		}
+		if err := config.Check(settings); err != nil {
+			return fmt.Errorf("%s: %w", check, err)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s: %d settings, all of them sound\n", check, len(settings))
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Describe is the settings of all options as a file: each with its default, commented out,
+// below what it may be and whether it can change while the server runs.
+func Describe() string {
+	var b strings.Builder
+	b.WriteString("# Settings of bolide, each with its default. Take the # away from those to change and start\n" +
+		"# with --config FILE. The names are those of Apache RocketMQ.\n")
+	broker, store, namesrv, proxy := DefaultBroker(), DefaultStore(), DefaultNamesrv(), DefaultProxy()
+	for _, part := range []struct {
+		title  string
+		target any
+	}{{"Broker", &broker}, {"Store", &store}, {"Name server", &namesrv}, {"Proxy", &proxy}} {
+		fmt.Fprintf(&b, "\n# ---- %s\n", part.title)
+		v := reflect.ValueOf(part.target).Elem()
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			name := f.Tag.Get("prop")
+			if name == "" || name == "storePathRootDir" { // --data takes its place
+				continue
+			}
+			fmt.Fprintf(&b, "\n# %s\n#%s=%v\n", allowed(f), name, v.Field(i).Interface())
+		}
+	}
+	return b.String()
+}
+
+// allowed says what a setting may be.
+func allowed(f reflect.StructField) string {
+	tag := f.Tag
+	var what string
+	switch f.Type.Kind() {
+	case reflect.Bool:
+		what = "true or false"
+	case reflect.String:
+		what = "text"
+		if one := tag.Get("oneof"); one != "" {
+			what = strings.ReplaceAll(one, ",", " or ")
+		}
+	default:
+		low, high := tag.Get("min"), tag.Get("max")
+		switch {
+		case low != "" && high != "":
+			what = "a number from " + low + " to " + high
+		case low != "":
+			what = "a number from " + low + " on"
+		default:
+			what = "a number"
+		}
+	}
+	if tag.Get("fixed") == "true" {
+		what += "; read at the start"
+	} else {
+		what += "; can be changed while the server runs"
+	}
+	if tag.Get("effect") == "none" {
+		what += "; taken, and nothing looks at it yet"
+	}
+	return what
+}
