@@ -21,9 +21,9 @@ import org.apache.rocketmq.client.apis.producer.Producer;
 
 /** The client of gRPC v2, rocketmq-client-java. */
 final class Grpc {
-    private static final ClientServiceProvider PROVIDER = ClientServiceProvider.loadService();
+    static final ClientServiceProvider PROVIDER = ClientServiceProvider.loadService();
 
-    private static ClientConfiguration configuration(Target target) {
+    static ClientConfiguration configuration(Target target) {
         return ClientConfiguration.newBuilder()
             .setEndpoints(target.grpc)
             .setRequestTimeout(Duration.ofSeconds(10))
@@ -44,7 +44,7 @@ final class Grpc {
         return b.build();
     }
 
-    private static void sendAll(Target target, Ledger ledger, String topic) throws Exception {
+    static void sendAll(Target target, Ledger ledger, String topic) throws Exception {
         ExecutorService senders = Executors.newFixedThreadPool(32);
         try (Producer producer = producer(target, topic)) {
             List<Future<?>> sends = new ArrayList<>();

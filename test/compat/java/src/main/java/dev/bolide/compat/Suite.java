@@ -51,6 +51,8 @@ public final class Suite {
         small.put("classic POP retry", Pop::retry);
         small.put("classic POP shared queues", Pop::shared);
         small.put("classic pull, POP, pull", Pop::switching);
+        small.put("classic SQL92 filter", Filters::classic);
+        small.put("grpc SQL92 filter", Filters::grpc);
         small.put("grpc redelivery", Grpc::redelivery);
 
         String only = args.length > 0 ? args[0] : "";
