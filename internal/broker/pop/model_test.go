@@ -279,6 +279,9 @@ func (m *model) verdicts(h given) []error {
 		return []error{ErrIllegal, ErrExpired, ErrStale}
 	}
 	if t > p.popTime && p.state != visible {
+		if p.state == done {
+			return []error{nil, ErrIllegal, ErrExpired} // it is finished either way
+		}
 		return []error{ErrIllegal, ErrExpired} // of a delivery that a crash has undone
 	}
 	switch p.state {
