@@ -218,7 +218,7 @@ func (b *Broker) reconcile() error {
 	if moved > 0 {
 		b.log.Warn("consumer offsets were outside their queues", "moved", moved)
 	}
-	b.Timer.Clamp()
+	timers := b.Timer.Clamp()
 	if err := b.Admin.Sweep(b.Store.Topics()); err != nil {
 		return err
 	}
@@ -229,6 +229,13 @@ func (b *Broker) reconcile() error {
 	}
 	if err != nil {
 		return err
+	}
+	if born+moved+timers+dropped.Windows > 0 {
+		// Before anything is appended where they pointed: with the next power cut they would
+		// point there again, now past messages that nobody has had.
+		if err := errors.Join(b.Offsets.Flush(), b.State.Sync()); err != nil {
+			return fmt.Errorf("store what recovery has corrected: %w", err)
+		}
 	}
 	return b.takeOver()
 }

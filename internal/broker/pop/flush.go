@@ -139,6 +139,10 @@ func (p *Popper) collectWindow(b *state.Batch, w *window) {
 	if w.mu.dropped {
 		return
 	}
+	if w.mu.afterLog {
+		w.mu.afterLog = false
+		b.AfterLog()
+	}
 	if w.mu.nextDirty {
 		w.mu.nextDirty = false
 		f.key = appendWindowKey(f.key[:0], w.key)

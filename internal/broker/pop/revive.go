@@ -371,6 +371,7 @@ func (p *Popper) Dispatched(source string) bool {
 	freed := false
 	if found {
 		w.rememberLocked(offset, popTime, r.claimsUntil(), now)
+		w.mu.afterLog = true
 		freed = p.releaseLocked(w, r, 1<<(offset&63))
 	}
 	relieved := found && p.relieveLocked(w)

@@ -54,6 +54,7 @@ type window struct {
 		dirty      []*record
 		asideDirty []int64
 		nextDirty  bool
+		afterLog   bool  // what changed has its successor in the log
 		told       int64 // lowest offset that the offset table was told
 		swept      int64 // when aside was last searched for what nobody wants
 		// Of what was popped before floor and is gone, nobody knows how it ended. No

@@ -129,8 +129,9 @@ func (t *Timer) Offsets() map[int32]int64 {
 }
 
 // Clamp brings progress back into what recovery has found of each queue (P4). What lies
-// before a queue's beginning is gone; what would lie beyond its end was never stored.
-func (t *Timer) Clamp() {
+// before a queue's beginning is gone; what would lie beyond its end was never stored. It
+// returns how many levels it moved.
+func (t *Timer) Clamp() (moved int) {
 	for i := range t.levels {
 		low, high := t.o.Store.MinOffset(names.Schedule, int32(i)), t.o.Store.MaxOffset(names.Schedule, int32(i))
 		t.mu.Lock()
@@ -146,6 +147,7 @@ func (t *Timer) Clamp() {
 			l.done, l.changed = low, true
 		}
 		if l.done != was {
+			moved++
 			t.o.Log.Warn("progress of a delay level was outside its queue", "level", i+1, "was", was, "is", l.done)
 		}
 		l.ahead = slices.DeleteFunc(l.ahead, func(o int64) bool { return o < l.done || o >= high })
@@ -153,6 +155,7 @@ func (t *Timer) Clamp() {
 		t.mu.Unlock()
 	}
 	t.o.State.CommitSource(t)
+	return moved
 }
 
 // Arrived notes a message that was dispatched into the schedule topic.
@@ -240,6 +243,7 @@ func (t *Timer) Collect(b *state.Batch) func(error) {
 			continue
 		}
 		l.changed = false
+		b.AfterLog() // what has left is in the log
 		value := binary.BigEndian.AppendUint64(nil, uint64(l.done))
 		for _, o := range l.ahead {
 			value = binary.BigEndian.AppendUint64(value, uint64(o))

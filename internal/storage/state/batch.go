@@ -5,7 +5,8 @@ import "github.com/cockroachdb/pebble/v2"
 // Batch is a set of writes that take effect together. It is used once: whoever commits it
 // gives it away.
 type Batch struct {
-	pb *pebble.Batch
+	pb       *pebble.Batch
+	afterLog bool
 }
 
 // NewBatch returns an empty batch.
@@ -34,6 +35,12 @@ func (b *Batch) DeletePrefix(s Space, prefix []byte) {
 	lower := spaced(s, prefix)
 	_ = b.pb.DeleteRange(lower, after(lower), nil)
 }
+
+// AfterLog says that the batch ends something whose successor is in the log: what the log
+// has now becomes durable before the batch is written. That the log is synced first is not
+// enough: what was written here and not synced may be on the disk all the same, and what was
+// written there not.
+func (b *Batch) AfterLog() { b.afterLog = true }
 
 // Empty reports whether the batch holds no writes.
 func (b *Batch) Empty() bool { return b.pb.Empty() }

@@ -231,6 +231,7 @@ func (d *DB) commit(round []submission) {
 			merged = s.batch
 		case s.batch != nil:
 			_ = merged.pb.Apply(s.batch.pb, nil)
+			merged.afterLog = merged.afterLog || s.batch.afterLog
 			s.batch.Discard()
 		}
 	}
@@ -260,6 +261,11 @@ func (d *DB) apply(b *Batch) (err error) {
 			err = d.fail(fmt.Errorf("commit state: %w", err))
 		}
 	}()
+	if b.afterLog && !d.opts.Sync {
+		if err := d.wal.beforeSync(); err != nil {
+			return err
+		}
+	}
 	defer recovered(&err)
 	d.applying.Store(true)
 	defer d.applying.Store(false)

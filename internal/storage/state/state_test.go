@@ -440,3 +440,37 @@ func TestFailedSyncEndsTheDatabase(t *testing.T) {
 		t.Errorf("the close said %v", err)
 	}
 }
+
+// TestAfterLog: under asynchronous flush a batch that ends what has its successor in the log
+// is written after the log is durable, and not at all when it can't be.
+func TestAfterLog(t *testing.T) {
+	synced, broken := 0, false
+	d, err := Open(Options{FS: vfs.NewMem(), Dir: "state", SyncInterval: time.Hour, BeforeSync: func() error {
+		if broken {
+			return errorfs.ErrInjected
+		}
+		synced++
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := synced
+	if err := d.Commit(put(d, "k", "v")); err != nil || synced != before {
+		t.Fatalf("%v, %d syncs for an ordinary commit", err, synced-before)
+	}
+	b := put(d, "k", "w")
+	b.AfterLog()
+	if err := d.Commit(b); err != nil || synced != before+1 {
+		t.Fatalf("%v, %d syncs", err, synced-before)
+	}
+	broken = true
+	b = put(d, "k", "x")
+	b.AfterLog()
+	if err := d.Commit(b); !errors.Is(err, errorfs.ErrInjected) {
+		t.Fatal(err)
+	}
+	if v, _, _ := d.Get(Topics, []byte("k")); string(v) != "w" {
+		t.Errorf("%s was written though the log is not durable", v)
+	}
+}
