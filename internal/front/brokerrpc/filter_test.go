@@ -224,3 +224,39 @@ func TestDiffTagsOfOneHash(t *testing.T) {
 		t.Errorf("popped %v", got)
 	}
 }
+
+// TestPositionsPassWhatIsNotWanted is R070: messages that a subscription does not take are
+// no backlog of it once its consumer has looked at them.
+func TestPositionsPassWhatIsNotWanted(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	const total = 1000
+	for range total {
+		n.send("T", 0, "x", "TAGS\x01B\x02")
+	}
+	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == total })
+	for kind, text := range map[string]string{"TAG": "A", "SQL92": "TAGS = 'A'"} {
+		h := pullHeader("g-"+kind, "T", 0, 0)
+		h.ExpressionType, h.Subscription = kind, text
+		var a remoting.PullMessageResponse
+		for pulls := 0; ; pulls++ {
+			r := n.call(remoting.ReqPullMessage, h, nil)
+			if err := r.Decode(&a); err != nil || pulls > 10 {
+				t.Fatalf("%s: pull %d at %d: %d %q, %v", kind, pulls, h.QueueOffset, r.Code, r.Remark, err)
+			}
+			if h.QueueOffset = a.NextBeginOffset; r.Code == remoting.ResPullNotFound {
+				break
+			}
+			if r.Code != remoting.ResPullRetryImmediately || len(r.Body) != 0 {
+				t.Fatalf("%s: %d %q", kind, r.Code, r.Remark)
+			}
+		}
+		// The client commits where it is going on.
+		n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: h.ConsumerGroup, Topic: "T", CommitOffset: h.QueueOffset}, nil, nil)
+		var stored remoting.QueryConsumerOffsetResponse
+		n.ok(remoting.ReqQueryConsumerOffset, &remoting.QueryConsumerOffsetRequest{ConsumerGroup: h.ConsumerGroup, Topic: "T"}, nil, &stored)
+		if stored.Offset != total {
+			t.Errorf("%s: %d of %d are backlog still", kind, total-stored.Offset, total)
+		}
+	}
+}
