@@ -1,4 +1,4 @@
-# make check needs Go alone. The suites with other languages need Java 17 and Maven, Python 3 and npm as well.
+# make check needs Go alone. The suites with other languages need Java 17, Maven, Python 3, npm and cargo as well.
 
 GO     ?= go
 BASE   ?= HEAD

@@ -8,8 +8,9 @@
 //	                                              writes what mqadmin prints into testdata
 //
 // Suites: go (golang/v5 and the classic Go client), java (the classic client and
-// rocketmq-client-java), python (rocketmq-python-client), node (rocketmq-client-nodejs), mqadmin (Apache's tool), differences (docs/differences.md, asked over
-// the wire), filters (SQL92 expressions, and what Apache says of them), exchange (each server
+// rocketmq-client-java), python (rocketmq-python-client), node (rocketmq-client-nodejs), rust
+// (crate rocketmq), mqadmin (Apache's tool), differences (docs/differences.md, asked over the
+// wire), filters (SQL92 expressions, and what Apache says of them), exchange (each server
 // opens the store that the other wrote). Java's need Java 17 and Maven, which fetches what they
 // need. With --server apache --record, filters makes a new corpus.
 package main
@@ -56,6 +57,7 @@ var suites = []struct {
 	{"java", javaSuite},
 	{"python", pythonSuite},
 	{"node", nodeSuite},
+	{"rust", rustSuite},
 	{"mqadmin", mqadminSuite},
 	{"differences", differencesSuite},
 	{"filters", filtersSuite},
@@ -83,7 +85,7 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	var chosen string
 	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
-	flag.StringVar(&chosen, "suites", "go,java,python,node,mqadmin,differences,filters,exchange", "suites to run")
+	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
 	flag.StringVar(&h.only, "only", "", "of java and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")

@@ -54,6 +54,20 @@ func nodeSuite(ctx context.Context, h *harness) error {
 		"NODE_PATH="+filepath.Join(dir, "node_modules"), "HOME="+h.work)
 }
 
+// rustSuite builds the official Rust client's suite, once, and runs it.
+func rustSuite(ctx context.Context, h *harness) error {
+	dir, err := clientsCache("rust-5.0.0")
+	if err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "cargo", "build", "--quiet", "--target-dir", dir)
+	build.Dir = filepath.Join(h.root, "test", "compat", "rust")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the Rust suite: %w\n%s", err, last(out, 3000))
+	}
+	return h.script(ctx, exec.CommandContext(ctx, filepath.Join(dir, "debug", "bolide-compat")))
+}
+
 func clientsCache(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "bolide-test", name), err
