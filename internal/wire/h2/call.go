@@ -21,13 +21,14 @@ type Call struct {
 	deadline time.Time // zero: none
 
 	// The reader's alone, until the request is complete.
-	in      *Buffer
-	counted int // bytes of in that count as partial
+	in *Buffer
 
 	// Under conn.mu; ended is written by the reader alone, so it may read it without.
 	ended    bool // the request is complete
 	granted  int  // what the peer may still send
+	counted  int  // bytes of in that count as partial
 	gone     bool // ended before its answer was complete
+	over     bool // ended by its answer
 	opened   bool // the answer has begun
 	blocked  bool // it is in conn.mu.blocked
 	window   int64
@@ -148,9 +149,9 @@ func (k *Call) sendLocked() bool {
 // dropped ends a call that was taken out before its answer was complete. It runs on the
 // reader.
 func (k *Call) dropped() {
-	k.uncount()
 	c := k.conn
 	c.mu.Lock()
+	k.uncountLocked()
 	out, onCancel, sent, s := k.out, k.onCancel, k.sent, k.stream
 	k.out, k.onCancel, k.sent = nil, nil, nil
 	c.mu.Unlock()
@@ -196,14 +197,14 @@ func (k *Call) data(b []byte, size int, last bool) error {
 		k.in = NewBuffer()
 	}
 	k.in.B = append(k.in.B, b...)
-	if !k.count(len(b)) {
-		k.refuse(codes.ResourceExhausted, "large requests of all clients fill the memory that is there for them")
+	if !last && !k.count(len(b)) {
+		k.refuse(codes.ResourceExhausted, "requests of all clients that are not complete fill the memory that is there for them")
 		return nil
 	}
 	if k.method.streams() {
 		return k.stream.arrived(size)
 	}
-	n, ok := k.messageSize()
+	n, ok := messageSize(k.in.B)
 	switch {
 	case ok && n > k.method.most:
 		k.refuse(codes.ResourceExhausted, fmt.Sprintf("the request has %d bytes, the most is %d", n, k.method.most))
@@ -214,7 +215,9 @@ func (k *Call) data(b []byte, size int, last bool) error {
 	case last && k.in.B[0] != 0:
 		k.refuse(codes.Unimplemented, "the request is compressed; no compression is served")
 	case last:
-		k.uncount()
+		if k.counted > 0 { // nobody else changes it yet
+			k.uncount()
+		}
 		k.run()
 	default:
 		k.grant(size)
@@ -222,19 +225,22 @@ func (k *Call) data(b []byte, size int, last bool) error {
 	return nil
 }
 
-// messageSize is the length of the message that in begins with, false when that is not
-// known yet.
-func (k *Call) messageSize() (int, bool) {
-	if len(k.in.B) < messagePrefix {
+// messageSize is the length of the message that b begins with, false when that is not known
+// yet.
+func messageSize(b []byte) (int, bool) {
+	if len(b) < messagePrefix {
 		return 0, false
 	}
-	return int(binary.BigEndian.Uint32(k.in.B[1:])), true
+	return int(binary.BigEndian.Uint32(b[1:])), true
 }
 
-// refuse fails a call whose request is not complete.
+// refuse fails a call because of what its client has sent of the request.
 func (k *Call) refuse(code codes.Code, text string) {
 	k.uncount()
 	k.Fail(code, text)
+	if k.stream != nil {
+		k.stream.cancel()
+	}
 }
 
 // run hands the complete request on.
@@ -250,7 +256,7 @@ func (k *Call) run() {
 func (k *Call) grant(n int) {
 	c := k.conn
 	c.mu.Lock()
-	if n == 0 || k.ended || k.gone {
+	if n == 0 || k.ended || k.gone || k.over {
 		c.mu.Unlock()
 		return
 	}
@@ -261,17 +267,27 @@ func (k *Call) grant(n int) {
 	c.queuedLocked(len(out.B) - before)
 }
 
-// count accounts for n more bytes of a request that is not complete; false when large ones
-// have no room.
+// count accounts for n more bytes of a request that is not complete; false when it has no
+// room.
 func (k *Call) count(n int) bool {
-	if len(k.in.B) <= largePart {
+	c := k.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.gone || k.over {
 		return true
 	}
 	k.counted += n
-	return k.conn.server.partial.Add(int64(n)) <= maxPartial
+	all := c.server.partial.Add(int64(n))
+	return all <= maxPartial || len(k.in.B) <= largePart && all <= 2*maxPartial
 }
 
 func (k *Call) uncount() {
+	k.conn.mu.Lock()
+	k.uncountLocked()
+	k.conn.mu.Unlock()
+}
+
+func (k *Call) uncountLocked() {
 	if k.counted > 0 {
 		k.conn.server.partial.Add(int64(-k.counted))
 		k.counted = 0

@@ -77,8 +77,8 @@ const (
 	// maxUnsent is how much of the answers lies ready for the socket; what a window would
 	// allow beyond it waits with its call.
 	maxUnsent = 1 << 20
-	// maxPartial bounds the large requests of all connections that are not complete yet;
-	// largePart is what counts as large.
+	// maxPartial bounds the requests of all connections that are not complete yet. Above it
+	// those are refused that have more than largePart; above twice as much, all.
 	maxPartial = 256 << 20
 	largePart  = 64 << 10
 )

@@ -104,7 +104,7 @@ type fixture struct {
 	t         testing.TB
 }
 
-func newFixture(t testing.TB, limits Limits) *fixture {
+func newFixture(t testing.TB, limits Limits, more ...func(*Server)) *fixture {
 	f := &fixture{t: t, service: &service{handled: make(chan context.Context, 1)}, server: NewServer(Options{Limits: limits}),
 		sent: make(chan bool, 1000), cancelled: make(chan *Call, 1000), waiting: make(chan func(), 1000), served: make(chan error, 1)}
 	v2.RegisterMessagingServiceServer(f.server, f.service)
@@ -117,6 +117,9 @@ func newFixture(t testing.TB, limits Limits) *fixture {
 		b.End(at)
 		k.Answer(b, nil)
 	})
+	for _, register := range more {
+		register(f.server)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

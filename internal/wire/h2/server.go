@@ -18,7 +18,7 @@ type Server struct {
 	limits  Limits
 	log     *slog.Logger
 	methods map[string]*method // by path
-	partial atomic.Int64       // bytes of large requests that are not complete
+	partial atomic.Int64       // bytes of requests that are not complete
 
 	mu struct {
 		sync.Mutex

@@ -25,7 +25,7 @@ type stream struct {
 
 	// Under conn.mu: what has arrived of a call whose client streams.
 	messages [][]byte
-	queued   int // their bytes
+	queued   int // their bytes, and what they cost besides
 	withheld int // bytes that are granted when the handler has caught up
 	ended    bool
 }
@@ -33,6 +33,9 @@ type stream struct {
 // keepQueued is how much of a client's stream waits for the handler before the client is
 // granted no more.
 const keepQueued = 256 << 10
+
+// messageCost is what a message counts beside its bytes: there may be many without any.
+const messageCost = 64
 
 // serve runs the handler as a goroutine.
 func (k *Call) serve() {
@@ -156,30 +159,36 @@ func (k *Call) metadata() metadata.MD {
 func (s *stream) arrived(size int) error {
 	k := s.k
 	var whole [][]byte
-	bytes := 0
+	cost, at := 0, 0
 	for {
-		n, ok := k.messageSize()
+		n, ok := messageSize(k.in.B[at:])
 		if ok && n > k.method.most {
 			k.refuse(codes.ResourceExhausted, fmt.Sprintf("the message has %d bytes, the most is %d", n, k.method.most))
 			return nil
 		}
-		if !ok || len(k.in.B) < messagePrefix+n {
+		if !ok || len(k.in.B)-at < messagePrefix+n {
 			break
 		}
-		if k.in.B[0] != 0 {
+		if k.in.B[at] != 0 {
 			k.refuse(codes.Unimplemented, "the message is compressed; no compression is served")
 			return nil
 		}
 		m := make([]byte, n)
-		copy(m, k.in.B[messagePrefix:])
-		whole, bytes = append(whole, m), bytes+n
-		k.in.B = append(k.in.B[:0], k.in.B[messagePrefix+n:]...)
-		k.uncount()
+		copy(m, k.in.B[at+messagePrefix:])
+		whole, cost, at = append(whole, m), cost+n+messageCost, at+messagePrefix+n
+	}
+	k.in.B = append(k.in.B[:0], k.in.B[at:]...)
+	if len(k.in.B) == 0 { // most of the time: a stream is idle most of the time
+		k.in.Free()
+		k.in = nil
 	}
 	c := k.conn
 	c.mu.Lock()
+	if at > 0 {
+		k.uncountLocked()
+	}
 	s.messages = append(s.messages, whole...)
-	s.queued += bytes
+	s.queued += cost
 	s.ended = k.ended
 	if s.queued > keepQueued {
 		s.withheld += size
@@ -214,7 +223,7 @@ func (s *stream) RecvMsg(m any) error {
 		if len(s.messages) > 0 {
 			b := s.messages[0]
 			s.messages = s.messages[1:]
-			s.queued -= len(b)
+			s.queued -= len(b) + messageCost
 			grant := 0
 			if s.queued <= keepQueued {
 				grant, s.withheld = s.withheld, 0

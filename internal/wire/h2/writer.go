@@ -56,7 +56,7 @@ func (c *Conn) writeAtOnceLocked() bool {
 	c.mu.Unlock()
 	n := c.now.Try(out.B)
 	c.mu.Lock()
-	c.mu.unsent -= n
+	c.sentLocked(n)
 	if n == len(out.B) {
 		out.Free()
 	} else {
@@ -126,10 +126,7 @@ func (c *Conn) writeOnce() (more bool) {
 		c.closeWith(err)
 	}
 	c.mu.Lock()
-	c.mu.unsent -= n
-	if c.mu.paused && c.mu.unsent <= c.server.limits.Unsent/2 {
-		c.resume.Signal()
-	}
+	c.sentLocked(n)
 	sent := c.pushLocked()
 	if more = c.mu.closed == nil && c.mu.unsent > 0; more {
 		c.mu.Unlock()
@@ -138,6 +135,15 @@ func (c *Conn) writeOnce() (more bool) {
 	}
 	tell(sent)
 	return more
+}
+
+// sentLocked notes that n bytes are written, and lets the reader go on when it waits for
+// that.
+func (c *Conn) sentLocked(n int) {
+	c.mu.unsent -= n
+	if c.mu.paused && c.mu.unsent <= c.server.limits.Unsent/2 {
+		c.resume.Signal()
+	}
 }
 
 // idleLocked ends a writer's turn, gives back the buffer, and unlocks.
@@ -171,7 +177,7 @@ func (c *Conn) pushLocked() (sent []*Call) {
 	still := c.mu.blocked[:0]
 	for _, k := range c.mu.blocked {
 		switch {
-		case k.gone:
+		case k.gone, k.over:
 		case !k.pushLocked():
 			still = append(still, k)
 			continue
@@ -241,5 +247,7 @@ func (k *Call) trailerLocked(out *Buffer) {
 	if !k.ended {
 		out.B = appendReset(out.B, k.id, noError) // the rest of the request is not wanted
 	}
+	k.over = true
+	k.uncountLocked()
 	delete(c.mu.calls, k.id)
 }
