@@ -146,6 +146,7 @@ func (n *Node) stop(ctx context.Context) error {
 func (n *Node) drain(ctx context.Context) error {
 	var err error
 	if n.grpc != nil {
+		n.grpc.Leave() // else there are always calls of those who do not know
 		err = n.parts.grpcFront.Drain(ctx)
 		n.grpc.Stop(ctx)
 	}

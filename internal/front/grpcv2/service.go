@@ -93,8 +93,8 @@ func (s *Service) Register(srv *h2.Server) {
 }
 
 // Drain answers what waits for messages and returns when no call is left but telemetry
-// streams, which end with their connections, or when ctx ends. Node stops the listeners
-// before it and the h2.Server after it.
+// streams, which end with their connections, or when ctx ends. Node has the h2.Server
+// leave before it and stops it afterwards.
 func (s *Service) Drain(ctx context.Context) error {
 	s.receives.stop()
 	select {

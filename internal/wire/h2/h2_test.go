@@ -13,6 +13,7 @@ import (
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
 	"go.uber.org/goleak"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -340,6 +341,43 @@ func TestWaitingCalls(t *testing.T) {
 	<-f.waiting
 	f.conn.Close()
 	<-f.cancelled
+}
+
+// TestLeave: calls that are there go on, new ones are refused, and what is left to do is the
+// end of the connection.
+func TestLeave(t *testing.T) {
+	f := newFixture(t, Limits{})
+	r := f.raw(t)
+	wire, _ := proto.Marshal(receiveOf("later", 1, 1))
+	r.call(1, receivePath, wire)
+	answer := <-f.waiting
+	ctx, cancel := context.WithCancel(f.context())
+	defer cancel()
+	handled := make(chan struct{})
+	go func() {
+		if _, err := f.route(ctx, "wait"); status.Code(err) != codes.Canceled {
+			t.Errorf("a call that was there: %v", err)
+		}
+		close(handled)
+	}()
+	there := <-f.handled
+	f.server.Leave()
+	r.goAway(http2.ErrCodeNo)
+	r.call(3, receivePath, wire)
+	if rst := r.until(http2.FrameRSTStream).(*http2.RSTStreamFrame); rst.ErrCode != http2.ErrCodeRefusedStream || rst.StreamID != 3 {
+		t.Errorf("a call behind it: %v", rst)
+	}
+	answer()
+	for !r.until(http2.FrameHeaders).(*http2.MetaHeadersFrame).StreamEnded() {
+	}
+	if fr, err := r.fr.ReadFrame(); err == nil {
+		t.Errorf("%v behind the last answer", fr)
+	}
+	if there.Err() != nil {
+		t.Error("the context of a call that goes on has ended")
+	}
+	cancel()
+	<-handled
 }
 
 // TestStop lets calls end, tells those that do not, and leaves nothing.

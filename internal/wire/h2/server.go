@@ -223,11 +223,10 @@ func (s *Server) stopping() bool {
 // stops.
 const lastWords = 2 * time.Second
 
-// Stop ends the server: listeners close, peers are told to call elsewhere, handlers that
-// are goroutines see their contexts end, and each connection closes when its calls are
-// answered and the answers written, after a while or when ctx ends in any case. It returns
-// when all have ended.
-func (s *Server) Stop(ctx context.Context) {
+// Leave begins the server's end: listeners close, peers are told to call elsewhere, and
+// calls that come all the same are refused. Those there are go on; each connection closes
+// when its own are answered and the answers written.
+func (s *Server) Leave() {
 	s.mu.Lock()
 	s.mu.closed = true
 	for l := range s.mu.listeners {
@@ -236,13 +235,22 @@ func (s *Server) Stop(ctx context.Context) {
 	s.mu.Unlock()
 	for _, c := range s.conns() {
 		c.leave()
+	}
+}
+
+// Stop ends the server: it leaves, handlers that are goroutines see their contexts end,
+// and connections that have not closed by then are cut after a while, or when ctx ends. It
+// returns when all have ended.
+func (s *Server) Stop(ctx context.Context) {
+	s.Leave()
+	for _, c := range s.conns() {
 		c.cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		for _, c := range s.conns() {
-			c.closeWith(ErrShutdown)
+			c.closeWith(ErrClosed) // without a farewell, which could take long under TLS
 		}
 	})
 	s.running.Wait()
