@@ -7,7 +7,7 @@ COUNT  ?= 10000
 FUZZ   ?= 30s
 FOR    ?= 2m
 
-.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache
+.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -o bin/bolide ./cmd/bolide
@@ -76,3 +76,7 @@ bench:
 # Both servers in turn on the same workloads; writes the figures of docs/performance.md.
 bench-apache: build
 	$(GO) run ./test/benchapache --binary bin/bolide --doc docs/performance.md
+
+# Many topics, groups and clients on the built binary; Linux.
+scale:
+	BOLIDE_SCALE=1 $(GO) test -count=1 -timeout=15m -v ./test/scale
