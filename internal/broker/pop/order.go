@@ -15,6 +15,9 @@ type ordering struct {
 	blocked map[uint64]bool
 	chosen  uint64 // without one: the only group of this answer
 	stopped bool
+	// trusting: what is set aside was not looked at, since all of it was stuck.
+	trusting bool
+	refused  map[uint64]bool // see refuse
 }
 
 func newOrdering(w *window, one bool) *ordering {
@@ -30,6 +33,8 @@ func (o *ordering) admit(key uint64) bool {
 
 func (o *ordering) admitLocked(key uint64) bool {
 	switch {
+	case o.trusting && !o.w.mu.stuck:
+		return false // what is set aside may go first now: the next request looks
 	case o.blocked[key] || o.w.mu.busy[key] > 0:
 		return false
 	case o.one:
@@ -44,6 +49,19 @@ func (o *ordering) admitLocked(key uint64) bool {
 
 // block keeps later messages of key behind one that was not delivered.
 func (o *ordering) block(key uint64) { o.blocked[key] = true }
+
+// refuse is told that a message of key that was admitted is not delivered after all. first
+// says that nothing of this group is in the answer.
+func (o *ordering) refuse(key uint64, first bool) {
+	o.block(key)
+	if o.refused == nil {
+		o.refused = make(map[uint64]bool)
+	}
+	o.refused[key] = true
+	if first && o.chosen == key {
+		o.chosen = 0
+	}
+}
 
 // ends reports whether an answer of one group ends before a message of key.
 func (o *ordering) ends(key uint64) bool {

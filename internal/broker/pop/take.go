@@ -69,7 +69,14 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 		if cfg.EnablePopMessageThreshold {
 			t.threshold = cfg.PopInflightMessageThreshold
 		}
-		found += t.take()
+		n := t.take()
+		for n == 0 && t.order != nil && len(t.order.refused) > 0 {
+			// What was chosen turned out to be unwanted, and is known now: the next choice
+			// is another.
+			t = taking{p: p, q: q, w: w, a: &a, want: t.want, threshold: t.threshold}
+			n = t.take()
+		}
+		found += n
 		if t.refused && a.res.Reason == "" {
 			a.res.Reason = throttled(w, t.threshold)
 		}
@@ -174,7 +181,11 @@ const mostDoubtful = 256
 // looks for what nobody wants any more, which passes after a while.
 func (t *taking) selectAsideLocked() (selected []asideEntry) {
 	w, now := t.w, t.a.res.PopTime
-	if len(w.mu.aside) == 0 || t.order != nil && w.mu.stuck && t.q.Filter.MatchesAll() {
+	if len(w.mu.aside) == 0 {
+		return nil
+	}
+	if t.order != nil && w.mu.stuck && t.q.Filter.MatchesAll() {
+		t.order.trusting = true
 		return nil
 	}
 	sweep := t.order == nil && now-w.mu.swept >= 1000
@@ -223,6 +234,9 @@ func (t *taking) selectAsideLocked() (selected []asideEntry) {
 func (t *taking) fromAside(selected []asideEntry) {
 	for i := range selected {
 		e := &selected[i]
+		if t.order != nil && t.order.refused[e.group] {
+			continue
+		}
 		res := t.p.o.Store.Read(storage.ReadRequest{Topic: t.w.key.topic, QueueID: t.w.key.queue, Offset: e.offset, MaxMessages: 1})
 		if res.Status != storage.Found || res.Records[0].QueueOffset != e.offset {
 			t.skipped(e.offset, e.offset+1)
@@ -235,6 +249,9 @@ func (t *taking) fromAside(selected []asideEntry) {
 			e.learn(&rec)
 			if !e.mayMatch(t.q.Filter) {
 				t.learned = append(t.learned, *e)
+				if t.order != nil {
+					t.order.refuse(e.group, !slices.Contains(t.keys, e.group))
+				}
 				res.Release()
 				continue
 			}
