@@ -125,7 +125,7 @@ func TestBrokenFrames(t *testing.T) {
 		{"PING of 7 bytes", http2.ErrCodeFrameSize, func(r *raw) { r.write(append(appendFrameHeader(nil, 7, typePing, 0, 0), 1, 2, 3, 4, 5, 6, 7)) }},
 		{"SETTINGS of 5 bytes", http2.ErrCodeFrameSize, func(r *raw) { r.write(append(appendFrameHeader(nil, 5, typeSettings, 0, 0), 1, 2, 3, 4, 5)) }},
 		{"a window above 2^31-1", http2.ErrCodeFlowControl, func(r *raw) { r.write(appendSettings(nil, settingInitialWindowSize, 1<<31)) }},
-		{"a window update by 0", http2.ErrCodeFlowControl, func(r *raw) { r.write(appendWindowUpdate(nil, 0, 0)) }},
+		{"a window update by 0", http2.ErrCodeProtocol, func(r *raw) { r.write(appendWindowUpdate(nil, 0, 0)) }},
 		{"window updates without end", http2.ErrCodeFlowControl, func(r *raw) {
 			r.write(appendWindowUpdate(appendWindowUpdate(nil, 0, maxWindow), 0, maxWindow))
 		}},
@@ -204,6 +204,12 @@ func TestBrokenCalls(t *testing.T) {
 	r.fr.WriteWindowUpdate(id, 1<<31-1)
 	if rst := r.until(http2.FrameRSTStream).(*http2.RSTStreamFrame); rst.ErrCode != http2.ErrCodeFlowControl {
 		t.Errorf("a window above 2^31-1: %v", rst)
+	}
+	id += 2
+	begin(callHeaders(receivePath), false)
+	r.write(appendWindowUpdate(nil, id, 0))
+	if rst := r.until(http2.FrameRSTStream).(*http2.RSTStreamFrame); rst.ErrCode != http2.ErrCodeProtocol {
+		t.Errorf("a window update by 0: %v", rst)
 	}
 	id += 2
 	// The connection is as good as before.

@@ -175,11 +175,16 @@ func (c *Conn) settings(f *frame) error {
 		return connError{frameSizeError, "SETTINGS of a broken length"}
 	}
 	c.mu.Lock()
+	window := c.mu.initialWindow
 	for b := f.payload; len(b) > 0; b = b[6:] {
-		if err := c.settingLocked(binary.BigEndian.Uint16(b), binary.BigEndian.Uint32(b[2:])); err != nil {
+		if err := c.settingLocked(binary.BigEndian.Uint16(b), binary.BigEndian.Uint32(b[2:]), &window); err != nil {
 			c.mu.Unlock()
 			return err
 		}
+	}
+	if err := c.initialWindowLocked(window); err != nil {
+		c.mu.Unlock()
+		return err
 	}
 	out := c.outLocked()
 	before := len(out.B)
@@ -189,7 +194,8 @@ func (c *Conn) settings(f *frame) error {
 	return nil
 }
 
-func (c *Conn) settingLocked(name uint16, value uint32) error {
+// settingLocked takes one setting over, but for the initial window, of which the last counts.
+func (c *Conn) settingLocked(name uint16, value uint32, window *int64) error {
 	switch name {
 	case settingHeaderTableSize:
 		if value < defaultHeaderSize {
@@ -199,13 +205,7 @@ func (c *Conn) settingLocked(name uint16, value uint32) error {
 		if value > maxWindow {
 			return connError{flowControlError, "an initial window above 2^31-1"}
 		}
-		change := int64(value) - c.mu.initialWindow
-		c.mu.initialWindow = int64(value)
-		for _, k := range c.mu.calls {
-			if k.window += change; k.window > maxWindow {
-				return connError{flowControlError, "a window above 2^31-1"}
-			}
-		}
+		*window = int64(value)
 	case settingMaxFrameSize:
 		if value < maxFrame || value > 1<<24-1 {
 			return connError{protocolError, "a frame size that is not allowed"}
@@ -215,16 +215,38 @@ func (c *Conn) settingLocked(name uint16, value uint32) error {
 	return nil
 }
 
+// initialWindowLocked changes the windows of all calls, and of those to come.
+func (c *Conn) initialWindowLocked(window int64) error {
+	change := window - c.mu.initialWindow
+	if change == 0 {
+		return nil
+	}
+	c.mu.initialWindow = window
+	for _, k := range c.mu.calls {
+		if k.window += change; k.window > maxWindow {
+			return connError{flowControlError, "a window above 2^31-1"}
+		}
+	}
+	return nil
+}
+
 func (c *Conn) windowUpdate(f *frame) error {
 	if len(f.payload) != 4 {
 		return connError{frameSizeError, "WINDOW_UPDATE without its 4 bytes"}
 	}
 	n := int64(binary.BigEndian.Uint32(f.payload) & maxWindow)
+	switch {
+	case n > 0:
+	case f.stream == 0:
+		return connError{protocolError, "a window update by 0"}
+	default:
+		return streamError{f.stream, protocolError, "a window update by 0"}
+	}
 	c.mu.Lock()
 	if f.stream == 0 {
-		if c.mu.window += n; n == 0 || c.mu.window > maxWindow {
+		if c.mu.window += n; c.mu.window > maxWindow {
 			c.mu.Unlock()
-			return connError{flowControlError, "a window update by 0 or above 2^31-1"}
+			return connError{flowControlError, "a window above 2^31-1"}
 		}
 		c.pushBlocked() // unlocks
 		return nil
@@ -237,11 +259,11 @@ func (c *Conn) windowUpdate(f *frame) error {
 		}
 		return nil
 	}
-	if k.window += n; n == 0 || k.window > maxWindow {
+	if k.window += n; k.window > maxWindow {
 		c.mu.Unlock()
-		return streamError{f.stream, flowControlError, "a window update by 0 or above 2^31-1"}
+		return streamError{f.stream, flowControlError, "a window above 2^31-1"}
 	}
-	c.pushBlocked() // unlocks
+	c.pushCall(k) // unlocks
 	return nil
 }
 

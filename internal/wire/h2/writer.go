@@ -168,6 +168,19 @@ func (c *Conn) pushBlocked() {
 	tell(sent)
 }
 
+// pushCall queues what a call's own window allows by now, and unlocks. The call stays in
+// blocked, which the next pushLocked puts right.
+func (c *Conn) pushCall(k *Call) {
+	var sent func(bool)
+	if k.blocked && c.mu.closed == nil && k.pushLocked() && k.over {
+		sent = k.sent
+	}
+	c.queuedLocked(0)
+	if sent != nil {
+		sent(true)
+	}
+}
+
 // pushLocked queues what waiting answers the windows and the room in the buffer allow,
 // oldest first, and returns the calls that are complete by that and want to know.
 func (c *Conn) pushLocked() (sent []*Call) {
