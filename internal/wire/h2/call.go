@@ -172,7 +172,10 @@ func (k *Call) dropped() {
 // freeRequest gives the request's memory back; that of a client that streams is the
 // reader's.
 func (k *Call) freeRequest() {
-	if k.in != nil && !k.method.streams() {
+	if k.method == nil || k.method.streams() {
+		return
+	}
+	if k.in != nil {
 		k.in.Free()
 		k.in = nil
 	}
