@@ -82,7 +82,8 @@ type Options struct {
 
 	// OnDispatch is told of every record in log order once readers can see it, many at a
 	// time. The slice is the store's own and valid until the call returns; the strings in
-	// it may be kept.
+	// it may be kept. It runs on the dispatcher or on the log's writer, so it must not wait
+	// for an append.
 	OnDispatch func([]Dispatched)
 
 	// Settle makes durable what OnDispatch has caused so far. It is called before a

@@ -21,8 +21,8 @@ import (
 
 // Engine is one open store.
 //
-// Four loops work on it, each owner of its part: the log's writer; the dispatcher, the
-// only one to add to queues and index; the flusher, which syncs and writes checkpoints;
+// Four loops work on it, each owner of its part: the log's writer; the dispatcher, which
+// adds to queues and index, as the writer does for it when a few records come alone; the flusher, which syncs and writes checkpoints;
 // the retention, the only one to delete log files.
 type Engine struct {
 	opt    Options
