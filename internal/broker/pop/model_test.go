@@ -272,7 +272,7 @@ const noOrder = "-"
 func (m *model) verdicts(h given) []error {
 	p, now := m.places[h.at], m.now()
 	t := h.handle.PopTime
-	if p != nil && p.state == passed && h.era != m.era {
+	if p != nil && (p.state == passed || p.state == done) && h.era != m.era {
 		return []error{nil, ErrIllegal, ErrExpired, ErrStale} // it is finished either way
 	}
 	if h.void || h.life != m.life(h.at) || p == nil {
