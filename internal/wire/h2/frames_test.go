@@ -406,3 +406,45 @@ func FuzzFrames(f *testing.F) {
 		s.Stop(context.Background())
 	})
 }
+
+// TestByteByByte sends a call in the smallest pieces that the protocol has: the header block
+// in fragments of one byte, padded DATA of one byte, and an end in trailers; all of it as
+// single bytes.
+func TestByteByByte(t *testing.T) {
+	f := newFixture(t, Limits{})
+	r := f.raw(t)
+	wire, _ := proto.Marshal(receiveOf("orders", 2, 10))
+	var b []byte
+	b = appendSettings(b, settingInitialWindowSize, 10)
+	kind, flags := byte(typeHeaders), byte(0)
+	block := r.headers(callHeaders(receivePath)...)
+	for i := range block {
+		if i == len(block)-1 {
+			flags = flagEndHeaders
+		}
+		b = append(appendFrameHeader(b, 1, kind, flags, 1), block[i])
+		kind = typeContinuation
+	}
+	for _, c := range prefixed(wire) {
+		b = append(appendFrameHeader(b, 5, typeData, flagPadded, 1), 3, c, 0, 0, 0)
+		b = appendFrameHeader(b, 0, typeData, 0, 1)
+	}
+	trailers := r.headers("x-end", "1")
+	b = append(appendFrameHeader(b, len(trailers), typeHeaders, flagEndHeaders|flagEndStream, 1), trailers...)
+	b = appendSettings(b, settingInitialWindowSize, 0) // below zero by then
+	b = appendWindowUpdate(b, 1, 5)
+	for i := range b {
+		r.write(b[i : i+1])
+	}
+	r.ping(1)
+	if len(f.sent) != 0 {
+		t.Error("more was sent than there was a window for")
+	}
+	r.fr.WriteWindowUpdate(1, 1<<20)
+	if h := r.until(http2.FrameHeaders).(*http2.MetaHeadersFrame); !h.StreamEnded() || h.Fields[0].Value != "0" {
+		t.Errorf("%v", h.Fields)
+	}
+	if !<-f.sent {
+		t.Error("told as not complete")
+	}
+}
