@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -369,7 +370,8 @@ func TestAnswerHeaders(t *testing.T) {
 	}
 }
 
-// FuzzFrames: whatever a peer sends, the server stays, and serves the next.
+// FuzzFrames: whatever a peer sends, the server stops, each answer is told once how it
+// ended, and nothing of a request is still counted.
 func FuzzFrames(f *testing.F) {
 	r := &raw{}
 	r.enc = hpack.NewEncoder(&r.buf)
@@ -382,9 +384,33 @@ func FuzzFrames(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:len(good)-3])
 	f.Add(appendWindowUpdate(appendReset(good, 1, 8), 0, 5))
+	f.Add(append(appendSettings(nil, settingInitialWindowSize, 3), good...))
+	block = r.headers(callHeaders(telemetryPath)...)
+	stream := append(appendFrameHeader(nil, len(block), typeHeaders, flagEndHeaders, 1), block...)
+	message := prefixed([]byte{0x0a, 2, 0x12, 0})
+	stream = append(appendFrameHeader(stream, len(message), typeData, 0, 1), message...)
+	stream = append(appendFrameHeader(stream, len(message)-1, typeData, 0, 1), message[1:]...)
+	f.Add(stream)
+	f.Add(append(stream, appendFrameHeader(nil, 0, typeData, flagEndStream, 1)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		var answers, told atomic.Int64
 		s := NewServer(Options{})
-		s.Direct(receivePath, 1<<20, func(k *Call) { k.Answer(nil, nil) })
+		v2.RegisterMessagingServiceServer(s, &service{handled: make(chan context.Context, 1000)})
+		s.Direct(receivePath, 1<<20, func(k *Call) {
+			answers.Add(1)
+			answer := NewBuffer()
+			answer.B = append(answer.B, prefixed(k.Message())...)
+			sent := func(bool) { told.Add(1) }
+			if len(k.Message())%2 == 0 {
+				k.Answer(answer, sent)
+				return
+			}
+			s.running.Add(1)
+			go func() {
+				defer s.running.Done()
+				k.Answer(answer, sent)
+			}()
+		})
 		client, server := net.Pipe()
 		c, err := s.open(server)
 		if err != nil {
@@ -404,6 +430,12 @@ func FuzzFrames(f *testing.F) {
 		client.Write(b)
 		client.Close()
 		s.Stop(context.Background())
+		if answers.Load() != told.Load() {
+			t.Errorf("%d answers, %d were told how they ended", answers.Load(), told.Load())
+		}
+		if n := s.partial.Load(); n != 0 {
+			t.Errorf("%d bytes are still counted", n)
+		}
 	})
 }
 
