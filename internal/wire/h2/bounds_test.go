@@ -1,6 +1,8 @@
 package h2
 
 import (
+	"context"
+	"crypto/tls"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/bolidemq/bolide/internal/wire/listen"
 	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
@@ -217,5 +220,67 @@ func TestLastWordsWrittenByAnother(t *testing.T) {
 		t.Error("the reader still waits")
 		c.closeWith(ErrClosed)
 		<-flushed
+	}
+}
+
+// TestStopWithPeersThatDoNotRead: a stop waits a moment for those who take nothing, in plain
+// text and under TLS, and not for each of them.
+func TestStopWithPeersThatDoNotRead(t *testing.T) {
+	f := newFixture(t, Limits{})
+	certificate, key, err := listen.SelfSigned([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- f.server.Serve(context.Background(), l) }()
+	wire, _ := proto.Marshal(receiveOf("orders", 2000, 10<<10))
+	ask := func(nc net.Conn) {
+		r := f.over(t, nc)
+		r.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxWindow})
+		r.fr.WriteWindowUpdate(0, maxWindow-defaultWindow)
+		r.call(1, receivePath, wire)
+	}
+	for range 4 {
+		f.raw(t) // says nothing, and nothing is said to it
+		plain, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask(plain)
+		secret, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // signed by itself
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask(secret)
+	}
+	eventually(t, "the answers are not on their way", func() bool {
+		stuck := 0
+		for _, c := range f.server.conns() {
+			if c.writeSince.Load() != 0 {
+				stuck++
+			}
+		}
+		return stuck == 8
+	})
+	began := time.Now()
+	f.stop()
+	if took := time.Since(began); took > 4*lastWords {
+		t.Errorf("the stop took %v", took)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	for range 8 {
+		if <-f.sent {
+			t.Error("an answer that nobody took is told as sent")
+		}
 	}
 }

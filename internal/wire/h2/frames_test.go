@@ -31,6 +31,10 @@ func (f *fixture) raw(t *testing.T) *raw {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f.over(t, nc)
+}
+
+func (f *fixture) over(t *testing.T, nc net.Conn) *raw {
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(30 * time.Second))
 	r := &raw{t: t, nc: nc, fr: http2.NewFramer(nc, nc)}
