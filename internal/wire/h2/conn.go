@@ -76,7 +76,7 @@ func newConn(s *Server, nc net.Conn) *Conn {
 		c.now = sock.NewWriter(n.TCP())
 	}
 	c.block.decoder = hpack.NewDecoder(defaultHeaderSize, c.block.emit)
-	c.block.decoder.SetMaxStringLength(s.limits.Headers)
+	c.block.decoder.SetMaxStringLength(2 * s.limits.Headers) // above Headers the call fails, above this the connection
 	c.block.most = s.limits.Headers
 	c.mu.window, c.mu.initialWindow, c.mu.maxFrame = defaultWindow, defaultWindow, maxFrame
 	c.mu.calls = map[uint32]*Call{}

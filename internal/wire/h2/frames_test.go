@@ -484,3 +484,27 @@ func TestByteByByte(t *testing.T) {
 		t.Error("told as not complete")
 	}
 }
+
+// TestLargeHeader: a header that is too large fails its call, not the connection.
+func TestLargeHeader(t *testing.T) {
+	f := newFixture(t, Limits{})
+	r := f.raw(t)
+	block := r.headers(callHeaders(receivePath, "x-large", strings.Repeat("\x01", 100<<10))...)
+	kind, flags := byte(typeHeaders), byte(flagEndStream)
+	for len(block) > 0 {
+		n := min(len(block), maxFrame)
+		if n == len(block) {
+			flags |= flagEndHeaders
+		}
+		r.write(append(appendFrameHeader(nil, n, kind, flags, 1), block[:n]...))
+		block = block[n:]
+		kind, flags = typeContinuation, 0
+	}
+	if h := r.until(http2.FrameHeaders).(*http2.MetaHeadersFrame); h.PseudoValue("status") != "431" {
+		t.Errorf("%v", h.Fields)
+	}
+	r.call(3, v2.MessagingService_QueryRoute_FullMethodName, nil)
+	if h := r.until(http2.FrameHeaders).(*http2.MetaHeadersFrame); h.PseudoValue("status") != "200" {
+		t.Errorf("%v", h.Fields)
+	}
+}
