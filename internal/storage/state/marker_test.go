@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,10 +39,12 @@ func cutBefore(t *testing.T, n int, seed uint64) bool {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // Pebble writes from goroutines of its own; guards n and left
 	var left *vfs.MemFS
-	committed := false
 	disk := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			mu.Lock()
+			defer mu.Unlock()
 			if n--; n == -1 {
 				left = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(seed, uint64(n)))})
 			}
@@ -49,9 +52,10 @@ func cutBefore(t *testing.T, n int, seed uint64) bool {
 		return nil
 	}))
 	db = openOn(t, disk)
-	if commit(db, "meanwhile") {
-		committed = left == nil
-	}
+	committed := commit(db, "meanwhile")
+	mu.Lock()
+	committed = committed && left == nil
+	mu.Unlock()
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
