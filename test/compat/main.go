@@ -50,28 +50,31 @@ func main() {
 
 // suites are run in this order.
 var suites = []struct {
-	name string
-	run  func(context.Context, *harness) error
+	name  string
+	run   func(context.Context, *harness) error
+	alone bool // on a server of its own, since it lists what there is
 }{
-	{"go", goSuite},
-	{"java", javaSuite},
-	{"python", pythonSuite},
-	{"node", nodeSuite},
-	{"rust", rustSuite},
-	{"mqadmin", mqadminSuite},
-	{"differences", differencesSuite},
-	{"filters", filtersSuite},
-	{"exchange", exchangeSuite},
+	{"mqadmin", mqadminSuite, true},
+	{"go", goSuite, false},
+	{"java", javaSuite, false},
+	{"python", pythonSuite, false},
+	{"node", nodeSuite, false},
+	{"rust", rustSuite, false},
+	{"differences", differencesSuite, false},
+	{"filters", filtersSuite, false},
+	{"exchange", exchangeSuite, false},
 }
 
 // harness is what the suites share.
 type harness struct {
-	root   string // of the source tree
-	work   string // a temporary folder
-	binary string // Bolide's
-	kind   string // of the server under test: bolide, apache, or a ready file
-	apache bool   // it is Apache's
+	root   string          // of the source tree
+	work   string          // a temporary folder
+	binary string          // Bolide's
+	kind   string          // of the server under test: bolide, apache, or a ready file
+	apache bool            // it is Apache's
+	server *servers.Server // nil for a ready file
 	target servers.Ready
+	starts int // servers that were started, each in a folder of its own
 	count  int
 	record bool   // what Apache's servers answer is written into testdata
 	only   string // part of the names of the cases to run, java and exchange
@@ -106,13 +109,15 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	} else if h.binary, err = filepath.Abs(h.binary); err != nil {
 		return 0, 0, err
 	}
-	server, err := h.start(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
 	for _, s := range suites {
 		if !strings.Contains(","+chosen+",", ","+s.name+",") {
 			continue
+		}
+		if h.target.Broker == "" || s.alone {
+			h.stop()
+			if err := h.start(ctx); err != nil {
+				return 0, 0, err
+			}
 		}
 		began := time.Now()
 		fmt.Printf("== %s against %s\n", s.name, h.kind)
@@ -120,10 +125,11 @@ func run(ctx context.Context) (passed, failed int, err error) {
 			h.report(s.name, err)
 		}
 		fmt.Printf("== %s took %.0f s\n", s.name, time.Since(began).Seconds())
+		if s.alone {
+			h.stop()
+		}
 	}
-	if server != nil {
-		h.check("the server stops in order", server.Stop())
-	}
+	h.stop()
 	return h.passed, h.failed, nil
 }
 
@@ -136,30 +142,40 @@ func sourceRoot(ctx context.Context) (string, error) {
 }
 
 // start brings up the server under test.
-func (h *harness) start(ctx context.Context) (*servers.Server, error) {
+func (h *harness) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	var s *servers.Server
+	h.starts++
+	dir := filepath.Join(h.work, fmt.Sprint("server-", h.starts))
 	var err error
 	switch h.kind {
 	case "bolide":
-		s, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: filepath.Join(h.work, "server")})
+		h.server, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir})
 	case "apache":
-		s, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: filepath.Join(h.work, "server"), NoProxy: h.record,
+		h.server, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, NoProxy: h.record,
 			Broker: []string{"enablePropertyFilter=true"}}) // without it there is no SQL92 to compare
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {
-			return nil, fmt.Errorf("--server is bolide, apache or a ready file: %w", err)
+			return fmt.Errorf("--server is bolide, apache or a ready file: %w", err)
 		}
-		return nil, json.Unmarshal(text, &h.target)
+		return json.Unmarshal(text, &h.target)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	h.target = s.Ready
-	fmt.Printf("%s ready in %d ms\n", h.kind, s.Started.Milliseconds())
-	return s, nil
+	h.target = h.server.Ready
+	fmt.Printf("%s ready in %d ms\n", h.kind, h.server.Started.Milliseconds())
+	return nil
+}
+
+// stop stops the server, if there is one that start has started; the next suite starts
+// another.
+func (h *harness) stop() {
+	if h.server != nil {
+		h.check("the server stops in order", h.server.Stop())
+		h.server, h.target = nil, servers.Ready{}
+	}
 }
 
 // report counts a case that has ended.
