@@ -2,7 +2,6 @@ package grpcv2
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"strings"
 
@@ -10,6 +9,8 @@ import (
 	"google.golang.org/grpc/peer"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
+
+	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // Header names that clients send.
@@ -42,14 +43,14 @@ func (c contextCaller) Header(name string) string {
 
 func (c contextCaller) RemoteAddr() netip.AddrPort {
 	if p, ok := peer.FromContext(c.ctx); ok {
-		return addrPort(p.Addr)
+		return sock.AddrPort(p.Addr)
 	}
 	return netip.AddrPort{}
 }
 
 func (c contextCaller) LocalAddr() netip.AddrPort {
 	if p, ok := peer.FromContext(c.ctx); ok {
-		return addrPort(p.LocalAddr)
+		return sock.AddrPort(p.LocalAddr)
 	}
 	return netip.AddrPort{}
 }
@@ -61,19 +62,6 @@ func clientID(by caller) (string, error) {
 		return "", refuse(v2.Code_CLIENT_ID_REQUIRED, "client id cannot be empty")
 	}
 	return id, nil
-}
-
-func addrPort(a net.Addr) netip.AddrPort {
-	switch a := a.(type) {
-	case nil:
-		return netip.AddrPort{}
-	case *net.TCPAddr:
-		ap := a.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	default:
-		ap, _ := netip.ParseAddrPort(a.String())
-		return ap
-	}
 }
 
 // isBlank reports whether s has nothing but white space.

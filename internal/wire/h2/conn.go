@@ -66,33 +66,16 @@ type Conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *Conn {
-	c := &Conn{nc: nc, server: s, remote: addrOf(nc.RemoteAddr()), local: addrOf(nc.LocalAddr()), granted: connWindow}
+	c := &Conn{nc: nc, server: s, remote: sock.AddrPort(nc.RemoteAddr()), local: sock.AddrPort(nc.LocalAddr()), granted: connWindow}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(context.Background(), &peer.Peer{Addr: nc.RemoteAddr(), LocalAddr: nc.LocalAddr()}))
 	c.resume.L = &c.mu
-	switch n := nc.(type) {
-	case *net.TCPConn:
-		c.now = sock.NewWriter(n)
-	case interface{ TCP() *net.TCPConn }: // a wrapper that only looks at what is read
-		c.now = sock.NewWriter(n.TCP())
-	}
+	c.now = sock.NewWriter(sock.TCP(nc))
 	c.block.decoder = hpack.NewDecoder(defaultHeaderSize, c.block.emit)
 	c.block.decoder.SetMaxStringLength(2 * s.limits.Headers) // above Headers the call fails, above this the connection
 	c.block.most = s.limits.Headers
 	c.mu.window, c.mu.initialWindow, c.mu.maxFrame = defaultWindow, defaultWindow, maxFrame
 	c.mu.calls = map[uint32]*Call{}
 	return c
-}
-
-func addrOf(a net.Addr) netip.AddrPort {
-	switch a := a.(type) {
-	case nil:
-		return netip.AddrPort{}
-	case *net.TCPAddr:
-		p := a.AddrPort()
-		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
-	}
-	p, _ := netip.ParseAddrPort(a.String())
-	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 }
 
 // greet queues what a server says first.
@@ -117,12 +100,11 @@ func (c *Conn) closeWith(err error) {
 	c.mu.closed = err
 	c.resume.Broadcast()
 	c.mu.Unlock()
-	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok && err != ErrShutdown {
-		// The farewell of TLS would wait for a peer that does not read.
-		t.NetConn().Close()
-		return
+	if err == ErrShutdown {
+		c.nc.Close()
+	} else {
+		sock.Cut(c.nc) // in the goroutine of whoever answers: it must not wait
 	}
-	c.nc.Close()
 }
 
 // leave tells the peer to make no more calls here; the connection closes when those it has

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // Server serves the calls of connections that peers open.
@@ -20,12 +22,13 @@ type Server struct {
 	methods map[string]*method // by path
 	partial atomic.Int64       // bytes of requests that are not complete
 
+	listeners sock.Listeners
+
 	mu struct {
 		sync.Mutex
-		conns     map[*Conn]struct{}
-		listeners map[net.Listener]struct{}
-		closed    bool
-		sweep     *time.Timer
+		conns  map[*Conn]struct{}
+		closed bool
+		sweep  *time.Timer
 	}
 	running sync.WaitGroup
 }
@@ -52,7 +55,6 @@ func NewServer(o Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.mu.conns = map[*Conn]struct{}{}
-	s.mu.listeners = map[net.Listener]struct{}{}
 	return s
 }
 
@@ -81,50 +83,13 @@ func (s *Server) add(m *method) { s.methods[m.path] = m }
 // called; the first and the last are no error. It closes l; the connections go on until
 // Stop.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	s.mu.Lock()
-	s.mu.listeners[l] = struct{}{}
-	closed := s.mu.closed
-	s.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer func() {
-		stop()
-		l.Close()
-		s.mu.Lock()
-		delete(s.mu.listeners, l)
-		s.mu.Unlock()
-	}()
-	pause := time.Duration(0)
-	for !closed {
-		nc, err := l.Accept()
+	return s.listeners.Serve(ctx, l, s.log, func(nc net.Conn) bool {
+		c, err := s.open(nc)
 		if err == nil {
-			pause = 0
-			c, err := s.open(nc)
-			if err != nil {
-				return nil
-			}
 			go s.run(c)
-			continue
 		}
-		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) || s.stopping() {
-			return nil
-		}
-		// Out of descriptors, most likely: those who leave make room again.
-		if pause = min(max(2*pause, 5*time.Millisecond), time.Second); !temporary(err) {
-			return err
-		}
-		s.log.Warn("accept failed", "err", err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	return nil
-}
-
-func temporary(err error) bool {
-	var ne net.Error
-	return errors.As(err, &ne) && ne.Temporary() //nolint:staticcheck // still what Accept reports
+		return err == nil
+	})
 }
 
 // open takes a connection in; run must follow.
@@ -229,10 +194,8 @@ const lastWords = 2 * time.Second
 func (s *Server) Leave() {
 	s.mu.Lock()
 	s.mu.closed = true
-	for l := range s.mu.listeners {
-		l.Close()
-	}
 	s.mu.Unlock()
+	s.listeners.Close()
 	for _, c := range s.conns() {
 		c.leave()
 	}

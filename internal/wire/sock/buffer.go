@@ -1,12 +1,13 @@
-// Package sock is what both transports do with a socket: a buffer to read into, and a write
-// that does not wait.
+// Package sock is what both transports do with sockets: accept them, read into a buffer,
+// write without waiting, cut them.
 //
 // Invariants: a read buffer starts small, because most connections are idle most of the
 // time, and grows when reads fill it or a frame needs it: as the bytes come, not as a
 // length field claims; one beyond the usual is lent by a pool for the time that its frame
-// takes. A Writer never waits for the peer.
+// takes. A Writer and Cut never wait for the peer. Accepting outlives a lack of
+// descriptors.
 //
-// Neighbours: wire/transport and wire/h2.
+// Neighbours: wire/transport and wire/h2; front/grpcv2 for addresses.
 package sock
 
 import (

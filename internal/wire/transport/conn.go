@@ -72,28 +72,11 @@ type Conn struct {
 var lastConnID atomic.Uint64
 
 func newConn(owner *endpoint, nc net.Conn) *Conn {
-	c := &Conn{nc: nc, id: lastConnID.Add(1), owner: owner, remote: addrOf(nc.RemoteAddr()), local: addrOf(nc.LocalAddr())}
+	c := &Conn{nc: nc, id: lastConnID.Add(1), owner: owner, remote: sock.AddrPort(nc.RemoteAddr()), local: sock.AddrPort(nc.LocalAddr())}
 	c.resume.L = &c.mu
-	switch n := nc.(type) {
-	case *net.TCPConn:
-		c.tcp = n
-	case interface{ TCP() *net.TCPConn }: // a wrapper that only looks at what is read
-		c.tcp = n.TCP()
-	}
+	c.tcp = sock.TCP(nc)
 	c.now = sock.NewWriter(c.tcp)
 	return c
-}
-
-func addrOf(a net.Addr) netip.AddrPort {
-	switch a := a.(type) {
-	case nil:
-		return netip.AddrPort{}
-	case *net.TCPAddr:
-		p := a.AddrPort()
-		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
-	}
-	p, _ := netip.ParseAddrPort(a.String())
-	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 }
 
 // ID is the connection's number, unique in the process.
@@ -128,13 +111,11 @@ func (c *Conn) closeWith(err error) {
 	c.draining.Store(true)
 	c.resume.Broadcast()
 	c.mu.Unlock()
-	if t, ok := c.nc.(interface{ NetConn() net.Conn }); ok && err != ErrShutdown {
-		// The farewell of TLS would wait for a peer that does not read, in the goroutine
-		// of whoever answers it.
-		t.NetConn().Close()
-		return
+	if err == ErrShutdown {
+		c.nc.Close()
+	} else {
+		sock.Cut(c.nc) // in the goroutine of whoever answers: it must not wait
 	}
-	c.nc.Close()
 }
 
 // OnClose registers f to run once after the connection has closed, on no caller's
