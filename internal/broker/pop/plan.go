@@ -1,6 +1,11 @@
 package pop
 
-import "github.com/bolidemq/bolide/internal/wire/receipt"
+import (
+	"strconv"
+
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/wire/receipt"
+)
 
 // step is one queue to read, in the order of a request.
 type step struct {
@@ -71,4 +76,13 @@ func rotate(dst []step, flag byte, n int32, start uint64, ascending, last bool) 
 		dst = append(dst, step{flag: flag, queue: int32((index + start) % uint64(n)), last: last})
 	}
 	return dst
+}
+
+// priorityFactor is the percent of requests of a group that honour priorities.
+func priorityFactor(g *group.Config) int32 {
+	n, err := strconv.ParseInt(g.Attributes["priority.factor"], 10, 32)
+	if err != nil {
+		return 100
+	}
+	return int32(n)
 }

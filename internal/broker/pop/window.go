@@ -4,13 +4,7 @@ import (
 	"container/heap"
 	"math/bits"
 	"slices"
-	"sort"
-	"strings"
 	"sync"
-
-	"github.com/bolidemq/bolide/internal/storage"
-	"github.com/bolidemq/bolide/internal/wire/filter"
-	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // windowKey names a window. topic is the real one: a retry topic for redeliveries.
@@ -102,50 +96,6 @@ type recordMore struct {
 	group    uint64 // message group of an ordered batch
 	attempts int32  // deliveries of an ordered batch before this one
 	attempt  string // attempt id of the request
-}
-
-// asideEntry is a message below next that is to be delivered: set aside for a member with
-// another filter, behind its message group, or given back.
-type asideEntry struct {
-	offset   int64
-	tagsCode int64
-	lastPop  int64 // popTime of its last delivery, 0 = never delivered
-	group    uint64
-	attempts int32
-	anyTag   bool  // tagsCode is not known: it was given back
-	unwanted int64 // since when no member wants it; not persisted
-
-	// What an SQL filter asks; not persisted. Without it a member with such a filter has to
-	// read the message.
-	known      bool
-	properties message.Properties
-}
-
-// learn takes what filters ask from the message itself.
-func (e *asideEntry) learn(rec *storage.Record) {
-	p, _ := message.PropertiesOf(rec.Bytes)
-	e.anyTag, e.tagsCode, e.known, e.properties = false, rec.TagsCode, true, message.Properties(strings.Clone(string(p)))
-}
-
-// know takes over what another copy of the entry has learned.
-func (e *asideEntry) know(o *asideEntry) {
-	e.anyTag, e.tagsCode, e.known, e.properties = o.anyTag, o.tagsCode, o.known, o.properties
-}
-
-// sure reports whether the entry knows all that f asks.
-func (e *asideEntry) sure(f *filter.Expression) bool {
-	return f.MatchesAll() || !e.anyTag && (e.known || !f.ByProperties())
-}
-
-// mayMatch reports whether f wants the message, as far as the entry knows.
-func (e *asideEntry) mayMatch(f *filter.Expression) bool {
-	switch {
-	case !e.sure(f):
-		return true
-	case f.ByProperties():
-		return f.Match(e.properties)
-	}
-	return f.MatchTagsCode(e.tagsCode)
 }
 
 // movedEntry remembers that an offset was moved on while a receipt of it still looks valid.
@@ -271,45 +221,6 @@ func (w *window) rebuildLowestLocked() {
 		w.mu.lowest = append(w.mu.lowest, i)
 	}
 	slices.Sort(w.mu.lowest) // a sorted slice is a heap
-}
-
-// setAsideLocked adds e, keeping the order.
-func (w *window) setAsideLocked(e asideEntry) {
-	n := len(w.mu.aside)
-	at := n
-	if n > 0 && w.mu.aside[n-1].offset >= e.offset {
-		at = sort.Search(n, func(i int) bool { return w.mu.aside[i].offset >= e.offset })
-	}
-	w.mu.aside = slices.Insert(w.mu.aside, at, e)
-	w.mu.stuck = false
-	w.mu.asideDirty = append(w.mu.asideDirty, e.offset)
-}
-
-func (w *window) asideAtLocked(offset int64) (int, bool) {
-	return slices.BinarySearchFunc(w.mu.aside, offset, func(e asideEntry, o int64) int {
-		switch {
-		case e.offset < o:
-			return -1
-		case e.offset > o:
-			return 1
-		}
-		return 0
-	})
-}
-
-// takeAsideLocked removes the entries of offsets, which are sorted.
-func (w *window) takeAsideLocked(offsets []int64) {
-	if len(offsets) == 0 {
-		return
-	}
-	w.mu.asideDirty = append(w.mu.asideDirty, offsets...)
-	i := 0
-	w.mu.aside = slices.DeleteFunc(w.mu.aside, func(e asideEntry) bool {
-		for i < len(offsets) && offsets[i] < e.offset {
-			i++
-		}
-		return i < len(offsets) && offsets[i] == e.offset
-	})
 }
 
 // rememberLocked notes that offset left popTime's hands before every receipt of it says so.
