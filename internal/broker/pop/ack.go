@@ -261,12 +261,19 @@ func (p *Popper) lookAgain(w *window) {
 	// Even if nothing is set aside yet: a request may be about to set aside what it found
 	// behind the order that has just become free, and then wait.
 	s.version.Add(1)
-	if p.o.LongPoll == nil || !some {
+	if some {
+		p.wakeOne(s, flag, w.key.queue)
+	}
+}
+
+// wakeOne wakes a request that waits for a queue of s.
+func (p *Popper) wakeOne(s *subject, flag byte, queue int32) {
+	if p.o.LongPoll == nil {
 		return
 	}
-	k := longpoll.Key{Topic: s.key.topic, QueueID: w.key.queue, Group: s.key.group}
+	k := longpoll.Key{Topic: s.topic[flag], QueueID: queue, Group: s.key.group}
 	if flag != receipt.FlagNormal {
-		k.Topic, k.QueueID = w.key.topic, longpoll.AllQueues // as requests for any queue wait for it
+		k.QueueID = longpoll.AllQueues // as requests for any queue wait for it
 	}
 	p.o.LongPoll.WakeNext(k)
 }
@@ -319,17 +326,14 @@ func (p *Popper) Change(d Delivery, invisible int64, suspend bool, done func(Cha
 	c := Changed{PopTime: max(now, r.popTime+1), Invisible: invisible}
 	p.splitLocked(w, r, d.Offset, c, suspend)
 	w.mu.Unlock()
-	p.raiseLastPop(c.PopTime)
 	p.changed(w, func(err error) { done(c, err) })
 }
 
 // splitLocked moves one message of r into a record of its own under a new name. Whoever
 // says when it is to lapse means it, so automatic renewal ends.
 func (p *Popper) splitLocked(w *window, r *record, offset int64, c Changed, suspend bool) {
-	own := &record{
-		w: w, base: r.base, first: uint8(offset & 63), popTime: c.PopTime, invisible: c.Invisible,
-		live: 1 << (offset & 63), heapPos: -1, holder: p.holders.again(r.holder),
-	}
+	own := newRecord(w, offset, c.PopTime, c.Invisible)
+	own.live, own.holder = 1<<(offset&63), p.holders.again(r.holder)
 	if suspend {
 		own.flags |= flagSuspend
 	}

@@ -1,9 +1,9 @@
 package pop
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
@@ -58,10 +58,9 @@ func (e *asideEntry) mayMatch(f *filter.Expression) bool {
 
 // setAsideLocked adds e, keeping the order.
 func (w *window) setAsideLocked(e asideEntry) {
-	n := len(w.mu.aside)
-	at := n
-	if n > 0 && w.mu.aside[n-1].offset >= e.offset {
-		at = sort.Search(n, func(i int) bool { return w.mu.aside[i].offset >= e.offset })
+	at := len(w.mu.aside)
+	if at > 0 && w.mu.aside[at-1].offset >= e.offset {
+		at, _ = w.asideAtLocked(e.offset)
 	}
 	w.mu.aside = slices.Insert(w.mu.aside, at, e)
 	w.mu.stuck = false
@@ -69,15 +68,7 @@ func (w *window) setAsideLocked(e asideEntry) {
 }
 
 func (w *window) asideAtLocked(offset int64) (int, bool) {
-	return slices.BinarySearchFunc(w.mu.aside, offset, func(e asideEntry, o int64) int {
-		switch {
-		case e.offset < o:
-			return -1
-		case e.offset > o:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(w.mu.aside, offset, func(e asideEntry, o int64) int { return cmp.Compare(e.offset, o) })
 }
 
 // takeAsideLocked removes the entries of offsets, which are sorted.

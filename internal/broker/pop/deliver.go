@@ -44,7 +44,6 @@ func (t *taking) deliver(wasFull bool) int {
 	}
 	w.mu.stuck = stuck
 	if len(t.records) > 0 {
-		p.raiseLastPop(popTime) // before the commit of the records, which holds it, too
 		t.recordLocked(popTime)
 	}
 	w.mu.Unlock()
@@ -99,10 +98,8 @@ func (t *taking) recordLocked(popTime int64) {
 		off := t.records[i].QueueOffset
 		if r == nil || off&^63 != r.base || t.order != nil && (t.keys[i] != r.more.group || t.counts[i] != r.more.attempts) {
 			t.p.startLocked(w, r)
-			r = &record{
-				w: w, base: off &^ 63, first: uint8(off & 63), popTime: popTime,
-				invisible: q.Invisible, heapPos: -1, holder: t.p.holders.use(q.Holder),
-			}
+			r = newRecord(w, off, popTime, q.Invisible)
+			r.holder = t.p.holders.use(q.Holder)
 			if q.AutoRenew && q.Holder != "" {
 				r.flags |= flagRenew
 			}
@@ -115,17 +112,22 @@ func (t *taking) recordLocked(popTime int64) {
 	t.p.startLocked(w, r)
 }
 
-// startLocked puts a finished record in flight.
+// startLocked puts a finished record in flight. Its name counts before it can be committed:
+// the commit holds lastPop, too.
 func (p *Popper) startLocked(w *window, r *record) {
 	if r == nil {
 		return
 	}
+	p.raiseLastPop(r.popTime)
 	w.addLocked(r)
 	if r.more != nil && r.more.group != 0 {
 		w.busyLocked(r.more.group, bits.OnesCount64(r.live))
 	}
 	p.due.set(r, r.popTime+r.invisible)
 }
+
+// fresh is a time later than every delivery's name so far.
+func (p *Popper) fresh() int64 { return max(p.now(), p.lastPop.Load()) + 1 }
 
 func (p *Popper) raiseLastPop(t int64) {
 	for last := p.lastPop.Load(); t > last && !p.lastPop.CompareAndSwap(last, t); {

@@ -28,7 +28,7 @@ func (p *Popper) DropGroup(group string, b *state.Batch) {
 func (p *Popper) drop(b *state.Batch, windows func(windowKey) bool, subjects func(subjectKey) bool) {
 	var gone []*window
 	p.mu.Lock()
-	p.mu.floor = max(p.now(), p.lastPop.Load()) + 1
+	p.mu.floor = p.fresh()
 	b.Put(state.Meta, metaLastPop, binary.BigEndian.AppendUint64(nil, uint64(p.mu.floor))) // after a restart as well
 	for k, w := range p.mu.windows {
 		if windows(k) {

@@ -126,7 +126,7 @@ func (p *Popper) adopt(c *checkpoint) int {
 	}
 	low := p.o.Store.MinOffset(c.Topic, c.Queue)
 	w.mu.Lock()
-	defer func() { p.changed(w, nil) }()
+	defer p.changed(w, nil)
 	defer w.mu.Unlock()
 	slices.Sort(offsets)
 	n := 0
@@ -144,7 +144,7 @@ func (p *Popper) adopt(c *checkpoint) int {
 		}
 		if r == nil || off&^63 != r.base {
 			p.startLocked(w, r)
-			r = &record{w: w, base: off &^ 63, first: uint8(off & 63), popTime: c.PopTime, invisible: c.Invisible, heapPos: -1}
+			r = newRecord(w, off, c.PopTime, c.Invisible)
 			if c.Suspend {
 				r.flags |= flagSuspend
 			}
@@ -153,7 +153,6 @@ func (p *Popper) adopt(c *checkpoint) int {
 		n++
 	}
 	p.startLocked(w, r)
-	p.raiseLastPop(c.PopTime)
 	return n
 }
 

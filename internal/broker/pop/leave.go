@@ -72,7 +72,7 @@ func (p *Popper) leaveOrdered(q *request, a *attempt) {
 		if low != w.mu.next {
 			w.mu.next, w.mu.nextDirty = low, true
 		}
-		w.mu.floor = max(p.now(), p.lastPop.Load()) + 1
+		w.mu.floor = p.fresh()
 		w.mu.Unlock()
 		p.changed(w, nil)
 		p.handOver(w)
@@ -106,7 +106,6 @@ func (p *Popper) moveOut(w *window) {
 	w.takeAsideLocked(offsets)
 	p.lapsingLocked(w, offsets, popTime)
 	w.mu.Unlock()
-	p.raiseLastPop(popTime)
 	p.changed(w, nil)
 }
 
@@ -122,7 +121,7 @@ func (p *Popper) moveOn(q *request, w *window) bool {
 	w.mu.Unlock()
 	t.fromQueue(0)
 	w.mu.Lock()
-	defer func() { p.changed(w, nil) }()
+	defer p.changed(w, nil)
 	defer w.mu.Unlock()
 	if w.mu.epoch != t.epoch || w.mu.dropped || t.next == w.mu.next {
 		return false
@@ -134,7 +133,6 @@ func (p *Popper) moveOn(q *request, w *window) bool {
 		offsets = append(offsets, t.records[i].QueueOffset)
 	}
 	p.lapsingLocked(w, offsets, a.res.PopTime)
-	p.raiseLastPop(a.res.PopTime)
 	return true
 }
 
@@ -145,7 +143,8 @@ func (p *Popper) lapsingLocked(w *window, offsets []int64, popTime int64) {
 	for _, off := range offsets {
 		if r == nil || off&^63 != r.base {
 			p.startLocked(w, r)
-			r = &record{w: w, base: off &^ 63, first: uint8(off & 63), popTime: popTime, heapPos: -1, flags: flagSuspend}
+			r = newRecord(w, off, popTime, 0)
+			r.flags = flagSuspend
 		}
 		r.live |= 1 << (off & 63)
 	}

@@ -13,14 +13,7 @@ func (p *Popper) Peek(r Request) (Result, error) {
 	if err := p.admit(q); err != nil {
 		return Result{}, err
 	}
-	cfg := p.o.Broker.Get()
-	reach := p.resolve(q)
-	steps := plan(nil, planInput{
-		queue: q.QueueID, queues: reach[receipt.FlagNormal], retryQueues: reach, counter: q.s.peeks.Add(1),
-		ordered: q.ordered, priority: q.priority, factor: q.factor,
-		probability: int(cfg.PopFromRetryProbability), priorityProbability: int(cfg.PopFromRetryProbabilityByPriority),
-		ascending: cfg.PriorityOrderAsc,
-	})
+	steps := plan(nil, q.planInput(p.o.Broker.Get(), p.resolve(q), q.s.peeks.Add(1)))
 	res := Result{Status: PollingTimeout, Order: q.ordered}
 	found := 0
 	for _, st := range steps {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
@@ -28,6 +29,16 @@ type planInput struct {
 	probability         int   // percent of requests that read retry topics first
 	priorityProbability int   // the same for those that honour priorities
 	ascending           bool  // queue ids are walked from high to low, so high priorities first
+}
+
+func (q *request) planInput(cfg *config.Broker, r reach, counter uint64) planInput {
+	return planInput{
+		queue: q.QueueID, queues: r[receipt.FlagNormal], retryQueues: r, counter: counter,
+		ordered: q.ordered, priority: q.priority, factor: q.factor,
+		probability:         int(cfg.PopFromRetryProbability),
+		priorityProbability: int(cfg.PopFromRetryProbabilityByPriority),
+		ascending:           cfg.PriorityOrderAsc,
+	}
 }
 
 // plan appends the steps of a request to dst.

@@ -21,7 +21,7 @@ type subject struct {
 	topic [3]string // real topics by flag
 
 	// version counts what can make a parked request worth another look beside arrivals:
-	// messages set aside or given back.
+	// messages set aside or given back, an order or a limit that lets more through.
 	version atomic.Uint64
 	peeks   atomic.Uint64 // like counter, of those who only look
 

@@ -35,13 +35,7 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 		return a, p.look(q, &a)
 	}
 	cfg := p.o.Broker.Get()
-	s.steps = plan(s.steps[:0], planInput{
-		queue: q.QueueID, queues: a.reach[receipt.FlagNormal], retryQueues: a.reach, counter: s.counter,
-		ordered: q.ordered, priority: q.priority, factor: q.factor,
-		probability:         int(cfg.PopFromRetryProbability),
-		priorityProbability: int(cfg.PopFromRetryProbabilityByPriority),
-		ascending:           cfg.PriorityOrderAsc,
-	})
+	s.steps = plan(s.steps[:0], q.planInput(cfg, a.reach, s.counter))
 	s.counter++
 	p.initialize(q, a.reach)
 	a.res.PopTime = p.now() // not earlier than the windows that were made now

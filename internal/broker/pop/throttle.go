@@ -1,11 +1,6 @@
 package pop
 
-import (
-	"fmt"
-
-	"github.com/bolidemq/bolide/internal/broker/longpoll"
-	"github.com/bolidemq/bolide/internal/wire/receipt"
-)
+import "fmt"
 
 // A group that takes messages and acknowledges none would make the broker's state grow
 // without bound. Where enablePopMessageThreshold is set, a queue whose
@@ -39,12 +34,5 @@ func (p *Popper) relieved(w *window) {
 	s, flag := w.subject, w.flag
 	w.mu.Unlock()
 	s.version.Add(1)
-	if p.o.LongPoll == nil {
-		return
-	}
-	k := longpoll.Key{Topic: s.key.topic, QueueID: w.key.queue, Group: s.key.group}
-	if flag != receipt.FlagNormal {
-		k.Topic, k.QueueID = w.key.topic, longpoll.AllQueues
-	}
-	p.o.LongPoll.WakeNext(k)
+	p.wakeOne(s, flag, w.key.queue)
 }

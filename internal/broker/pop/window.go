@@ -77,6 +77,11 @@ type record struct {
 	more      *recordMore
 }
 
+// newRecord is one that begins at offset; what is in flight of it is still to be said.
+func newRecord(w *window, offset, popTime, invisible int64) *record {
+	return &record{w: w, base: offset &^ 63, first: uint8(offset & 63), popTime: popTime, invisible: invisible, heapPos: -1}
+}
+
 type recordFlags uint8
 
 const (
