@@ -33,6 +33,19 @@ func smallOptions(fs vfs.FS) Options {
 		StoreHost: netip.MustParseAddrPort("127.0.0.1:10911"), Tune: Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000}}
 }
 
+// withOrders is an open broker that has a topic.
+func withOrders(t *testing.T, fs vfs.FS) *Broker {
+	t.Helper()
+	b, err := Open(smallOptions(fs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Topics.Put(topic.New("orders")); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // tryOpen opens and closes a broker whose loops never run, and fails if that hangs.
 func tryOpen(t *testing.T, n int64, fs vfs.FS) error {
 	t.Helper()
@@ -64,14 +77,7 @@ func TestStartMeetsEveryFault(t *testing.T) {
 			}
 			for n := int64(0); ; n += step {
 				mem := vfs.NewMem()
-				b, err := Open(smallOptions(mem))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := b.Topics.Put(topic.New("orders")); err != nil {
-					t.Fatal(err)
-				}
-				// No close: the process was killed, there is something to recover.
+				withOrders(t, mem) // no close: the process was killed, there is something to recover
 				var count atomic.Int64
 				faulty := errorfs.Wrap(unlocked{mem}, errorfs.InjectorFunc(func(op errorfs.Op) error {
 					if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpRemove || op.Kind == errorfs.OpFileClose {
@@ -82,7 +88,7 @@ func TestStartMeetsEveryFault(t *testing.T) {
 					}
 					return fault
 				}))
-				err = tryOpen(t, n, faulty)
+				err := tryOpen(t, n, faulty)
 				if err != nil && strings.Contains(err.Error(), "\n") {
 					t.Errorf("fault %d: %q", n, err)
 				}
@@ -118,13 +124,7 @@ func TestStartMeetsEveryFault(t *testing.T) {
 func stored(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	mem := vfs.NewMem()
-	b, err := Open(smallOptions(mem))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Topics.Put(topic.New("orders")); err != nil {
-		t.Fatal(err)
-	}
+	b := withOrders(t, mem)
 	if _, err := b.Groups.GetOrCreate("g"); err != nil {
 		t.Fatal(err)
 	}

@@ -217,18 +217,6 @@ func (t *Table) TakeReset(group, topic string, queue int32) (off int64, ok bool)
 	return off, ok
 }
 
-// HasReset tells whether a reset of the queue waits to be taken.
-func (t *Table) HasReset(group, topic string, queue int32) bool {
-	e := t.find(group, topic)
-	if e == nil {
-		return false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, ok := e.resets[queue]
-	return ok
-}
-
 // Each calls f for every group and topic that have offsets, with a copy of them.
 func (t *Table) Each(f func(group, topic string, offsets map[int32]int64)) {
 	t.mu.RLock()

@@ -44,8 +44,8 @@ func TestResetIsTakenOnce(t *testing.T) {
 	table.Advance("g", "t", 0, 10)
 	table.Reset("g", "t", 0, 3)
 	want(t, table, "g", "t", 0, 3, true)
-	if !table.HasReset("g", "t", 0) || table.HasReset("g", "t", 1) {
-		t.Fatal("which queue is reset is wrong")
+	if _, ok := table.TakeReset("g", "t", 1); ok {
+		t.Fatal("another queue is reset, too")
 	}
 	table.Advance("g", "t", 0, 11) // of the time before the reset
 	if err := table.Commit("g", "t", 0, 11); !errors.Is(err, ErrResetPending) {

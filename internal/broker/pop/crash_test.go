@@ -282,6 +282,11 @@ func (c *crashRun) remain(b runningBroker) {
 	}
 	clear(c.acked)
 	clear(c.stored)
+	c.everything(b, func(id string, _ storage.QueueName, _ int64, _ *message.Message) { c.stored[id] = true })
+}
+
+// everything goes through all that the store has; id is what the sender called it.
+func (c *crashRun) everything(b runningBroker, each func(id string, q storage.QueueName, off int64, m *message.Message)) {
 	for _, q := range b.Store.Queues() {
 		for off := b.Store.MinOffset(q.Topic, q.QueueID); off < b.Store.MaxOffset(q.Topic, q.QueueID); off++ {
 			res := b.Store.Read(storage.ReadRequest{Topic: q.Topic, QueueID: q.QueueID, Offset: off, MaxMessages: 1})
@@ -291,7 +296,7 @@ func (c *crashRun) remain(b runningBroker) {
 					c.t.Error(err)
 				}
 				id, _, _ := strings.Cut(string(m.Body), ".")
-				c.stored[id] = true
+				each(id, q, off, &m)
 			}
 			res.Release()
 		}
@@ -352,19 +357,9 @@ func (c *crashRun) where(b runningBroker, lost []string) {
 	for _, id := range lost {
 		isLost[id] = true
 	}
-	for _, q := range b.Store.Queues() {
-		for off := b.Store.MinOffset(q.Topic, q.QueueID); off < b.Store.MaxOffset(q.Topic, q.QueueID); off++ {
-			res := b.Store.Read(storage.ReadRequest{Topic: q.Topic, QueueID: q.QueueID, Offset: off, MaxMessages: 1})
-			for _, rec := range res.Records {
-				var m message.Message
-				if _, err := message.DecodeStored(rec.Bytes, &m); err != nil {
-					c.t.Error(err)
-				}
-				if id, _, _ := strings.Cut(string(m.Body), "."); isLost[id] {
-					c.t.Logf("%s: %s %d %d, delivered %d times, from %s", id, q.Topic, q.QueueID, off, m.ReconsumeTimes, m.Properties.Value(message.PropertySource))
-				}
-			}
-			res.Release()
+	c.everything(b, func(id string, q storage.QueueName, off int64, m *message.Message) {
+		if isLost[id] {
+			c.t.Logf("%s: %s %d %d, delivered %d times, from %s", id, q.Topic, q.QueueID, off, m.ReconsumeTimes, m.Properties.Value(message.PropertySource))
 		}
-	}
+	})
 }

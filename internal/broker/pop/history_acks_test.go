@@ -22,10 +22,15 @@ func (m *model) pick(rt *rapid.T) (given, bool) {
 	return m.handles[n-1-back], true
 }
 
-func (m *model) acked(h given, err error, allowed []error) {
+// expect ends the history where an answer is none of those that are allowed.
+func (m *model) expect(what string, h given, err error, allowed []error) {
 	if !slices.Contains(allowed, err) {
-		m.rt.Fatalf("ack of %v popped at %d: %v, want one of %v (%+v, now %d)", h.at, h.handle.PopTime, err, allowed, m.places[h.at], m.now())
+		m.rt.Fatalf("%s of %v popped at %d: %v, want one of %v (%+v, now %d)", what, h.at, h.handle.PopTime, err, allowed, m.places[h.at], m.now())
 	}
+}
+
+func (m *model) acked(h given, err error, allowed []error) {
+	m.expect("ack", h, err, allowed)
 	if p := m.places[h.at]; err == nil && p.state != done && p.state != passed {
 		m.waited = true
 		m.set(p, func(c *condition) { c.state = done })
@@ -142,9 +147,7 @@ func (m *model) change(rt *rapid.T) {
 	suspend := rapid.Bool().Draw(rt, "suspend")
 	m.b.pop.ChangeInvisible(h.at.group, m.origin(h.at), h.handle, invisible, suspend, func(n receipt.Handle, err error) {
 		m.answer(func() {
-			if !slices.Contains(allowed, err) {
-				m.rt.Fatalf("change of %v popped at %d: %v, want one of %v (%+v, now %d)", h.at, h.handle.PopTime, err, allowed, p, m.now())
-			}
+			m.expect("change", h, err, allowed)
 			if err != nil {
 				return
 			}
@@ -193,9 +196,7 @@ func (m *model) forward(rt *rapid.T) {
 				}
 				return
 			}
-			if !slices.Contains(allowed, err) {
-				m.rt.Fatalf("forward of %v popped at %d: %v, want one of %v (%+v, now %d)", h.at, h.handle.PopTime, err, allowed, p, m.now())
-			}
+			m.expect("forward", h, err, allowed)
 		})
 	})
 	m.judge(1)

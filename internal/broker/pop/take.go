@@ -176,7 +176,7 @@ func (t *taking) fromQueue(room int) {
 		case storage.Found:
 			end := res.Next >= res.Max
 			before := len(t.records)
-			t.sift(res, room)
+			t.sift(res, room, refuse != nil)
 			if len(t.records) > before {
 				t.bytes += res.Bytes
 				t.a.res.held = append(t.a.res.held, res)
@@ -238,8 +238,10 @@ func (t *taking) skipped(from, to int64) {
 }
 
 // sift goes through records read from the queue: each is delivered, set aside, or passed.
-func (t *taking) sift(res storage.ReadResult, room int) {
-	plain := t.order == nil && t.q.Filter.MatchesAll() && t.w.flag != receipt.FlagRetryV1
+// asked says that the store has asked the filter already.
+func (t *taking) sift(res storage.ReadResult, room int, asked bool) {
+	asked = asked || t.q.Filter.MatchesAll()
+	plain := t.order == nil && asked && t.w.flag != receipt.FlagRetryV1
 	if plain && len(t.records) == 0 && len(res.Records) <= t.want {
 		t.records = res.Records[:len(res.Records):len(res.Records)] // the usual case copies nothing
 		t.next = res.Next
@@ -253,7 +255,7 @@ func (t *taking) sift(res storage.ReadResult, room int) {
 		}
 		switch {
 		case t.w.flag == receipt.FlagRetryV1 && t.q.foreign(rec):
-		case !t.q.Filter.MatchRecord(rec.TagsCode, rec.Bytes):
+		case !asked && !t.q.Filter.MatchRecord(rec.TagsCode, rec.Bytes):
 			if p, _ := message.PropertiesOf(rec.Bytes); !t.wantedByOthers(rec.TagsCode, p) {
 				break
 			}

@@ -60,27 +60,15 @@ func (d *DB) CommitSourceWithin(s Source, delay time.Duration) {
 	}
 }
 
-// takeLazyLocked appends the lazy sources to a round that commits anyway.
-func (d *DB) takeLazyLocked(round []submission) []submission {
-	for s := range d.mu.lazy {
+// takeLocked appends sources that wait to a round that commits anyway.
+func takeLocked[V any](d *DB, round []submission, waiting map[Source]V) []submission {
+	for s := range waiting {
 		if _, queued := d.mu.sources[s]; !queued {
 			d.mu.sources[s] = struct{}{}
 			round = append(round, submission{source: s})
 		}
 	}
-	clear(d.mu.lazy)
-	return round
-}
-
-// takeHeldLocked appends the sources that waited for room.
-func (d *DB) takeHeldLocked(round []submission) []submission {
-	for s := range d.mu.held {
-		if _, queued := d.mu.sources[s]; !queued {
-			d.mu.sources[s] = struct{}{}
-			round = append(round, submission{source: s})
-		}
-	}
-	clear(d.mu.held)
+	clear(waiting)
 	return round
 }
 
@@ -160,9 +148,9 @@ func (d *DB) Run(ctx context.Context) error {
 				full := d.room.refuses()
 				d.mu.Lock()
 				if !full {
-					d.mu.queue = d.takeHeldLocked(d.mu.queue)
+					d.mu.queue = takeLocked(d, d.mu.queue, d.mu.held)
 				}
-				d.mu.queue = d.takeLazyLocked(d.mu.queue)
+				d.mu.queue = takeLocked(d, d.mu.queue, d.mu.lazy)
 				d.mu.Unlock()
 				d.drain()
 				continue
@@ -172,8 +160,8 @@ func (d *DB) Run(ctx context.Context) error {
 		d.room.giveUp()
 		d.mu.Lock()
 		d.mu.running = false
-		d.mu.queue = d.takeHeldLocked(d.mu.queue)
-		d.mu.queue = d.takeLazyLocked(d.mu.queue)
+		d.mu.queue = takeLocked(d, d.mu.queue, d.mu.held)
+		d.mu.queue = takeLocked(d, d.mu.queue, d.mu.lazy)
 		d.mu.Unlock()
 		d.drain()
 		if failed != nil {
@@ -196,7 +184,7 @@ func (d *DB) drain() {
 		d.mu.busy = true
 		round := d.mu.queue
 		d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
-		round = d.takeLazyLocked(round)
+		round = takeLocked(d, round, d.mu.lazy)
 		clear(d.mu.sources)
 		d.mu.Unlock()
 
