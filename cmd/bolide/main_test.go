@@ -262,7 +262,7 @@ func TestStartFailures(t *testing.T) {
 // A folder that the user may not write to. Root may write everywhere.
 func TestFolderNotWritable(t *testing.T) {
 	if os.Getuid() <= 0 {
-		t.Skip("this user may write to any folder")
+		t.Skip("this user may write to any folder; runs as a user of Unix that is not root")
 	}
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,8 +49,8 @@ func topicCreate(r *remote) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for _, broker := range slices.Sorted(maps.Keys(brokers)) {
-			_, err := r.call(c.Context(), brokers[broker], remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
+		for _, b := range brokers {
+			_, err := r.call(c.Context(), b.addr, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
 				Topic: args[0], DefaultTopic: names.AutoCreate,
 				ReadQueueNums: count, WriteQueueNums: count, Perm: permRead | permWrite,
 				TopicFilterType: "SINGLE_TAG",
@@ -60,7 +59,7 @@ func topicCreate(r *remote) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "topic %s, type %s, %d queues on %s\n", args[0], kind, count, broker)
+			fmt.Fprintf(c.OutOrStdout(), "topic %s, type %s, %d queues on %s\n", args[0], kind, count, b.broker)
 		}
 		return nil
 	}
@@ -116,8 +115,8 @@ func topicDelete(r *remote) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, broker := range slices.Sorted(maps.Keys(brokers)) {
-				if _, err := r.call(c.Context(), brokers[broker], remoting.ReqDeleteTopicInBroker,
+			for _, b := range brokers {
+				if _, err := r.call(c.Context(), b.addr, remoting.ReqDeleteTopicInBroker,
 					&remoting.DeleteTopicInBrokerRequest{Topic: args[0]}, nil); err != nil {
 					return err
 				}
@@ -158,11 +157,11 @@ func groupCreate(r *remote) *cobra.Command {
 		group := remoting.DefaultSubscriptionGroupConfig(args[0])
 		group.ConsumeMessageOrderly, group.RetryMaxTimes = ordered, attempts-1
 		body := remoting.Marshal(&group)
-		for _, broker := range slices.Sorted(maps.Keys(brokers)) {
-			if _, err := r.call(c.Context(), brokers[broker], remoting.ReqUpdateAndCreateSubscriptionGroup, nil, body); err != nil {
+		for _, b := range brokers {
+			if _, err := r.call(c.Context(), b.addr, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, body); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "group %s on %s\n", args[0], broker)
+			fmt.Fprintf(c.OutOrStdout(), "group %s on %s\n", args[0], b.broker)
 		}
 		return nil
 	}

@@ -27,14 +27,14 @@ func groupList(r *remote) *cobra.Command {
 			return err
 		}
 		found := map[string]bool{}
-		for _, addr := range brokers {
-			answer, err := r.call(c.Context(), addr, remoting.ReqGetAllSubscriptionGroupConfig, &remoting.GetAllSubscriptionGroupConfigRequest{}, nil)
+		for _, b := range brokers {
+			answer, err := r.call(c.Context(), b.addr, remoting.ReqGetAllSubscriptionGroupConfig, &remoting.GetAllSubscriptionGroupConfigRequest{}, nil)
 			if err != nil {
 				return err
 			}
 			var table remoting.SubscriptionGroupTable
 			if err := remoting.Unmarshal(answer.Body, &table); err != nil {
-				return fmt.Errorf("groups of %s: %w", addr, err)
+				return fmt.Errorf("groups of %s: %w", b.addr, err)
 			}
 			for name := range table.SubscriptionGroupTable {
 				found[name] = found[name] || all || !names.IsSystemGroup(name)
@@ -64,15 +64,15 @@ func groupShow(r *remote) *cobra.Command {
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			defer w.Flush()
-			for _, broker := range slices.Sorted(maps.Keys(brokers)) {
-				if err := r.showMembers(c, w, args[0], broker, brokers[broker]); err != nil {
+			for _, b := range brokers {
+				if err := r.showMembers(c, w, args[0], b); err != nil {
 					return err
 				}
 			}
 			fmt.Fprintln(w, "TOPIC\tQUEUE\tEND\tCONSUMED\tLAG\tIN FLIGHT\tLAST CONSUMED")
 			var lag int64
-			for _, broker := range slices.Sorted(maps.Keys(brokers)) {
-				stats, err := r.progress(c, brokers[broker], args[0], "")
+			for _, b := range brokers {
+				stats, err := r.progress(c, b.addr, args[0], "")
 				if err != nil {
 					return err
 				}
@@ -94,10 +94,10 @@ func groupShow(r *remote) *cobra.Command {
 }
 
 // showMembers prints a group's members at one broker, and what they disagree about.
-func (r *remote) showMembers(c *cobra.Command, w *tabwriter.Writer, group, broker, addr string) error {
-	answer, err := r.call(c.Context(), addr, remoting.ReqGetConsumerConnectionList, &remoting.GetConsumerConnectionListRequest{ConsumerGroup: group}, nil)
+func (r *remote) showMembers(c *cobra.Command, w *tabwriter.Writer, group string, at master) error {
+	answer, err := r.call(c.Context(), at.addr, remoting.ReqGetConsumerConnectionList, &remoting.GetConsumerConnectionListRequest{ConsumerGroup: group}, nil)
 	if refusedWith(err, remoting.ResConsumerNotOnline) {
-		fmt.Fprintf(w, "nobody is connected to %s\n", broker)
+		fmt.Fprintf(w, "nobody is connected to %s\n", at.broker)
 		return nil
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *remote) showMembers(c *cobra.Command, w *tabwriter.Writer, group, broke
 	if err := remoting.Unmarshal(answer.Body, &body); err != nil {
 		return fmt.Errorf("members of %s: %w", group, err)
 	}
-	fmt.Fprintf(w, "%d connected to %s, %s, %s\n", len(body.ConnectionSet), broker, strings.ToLower(body.MessageModel), strings.ToLower(body.ConsumeType))
+	fmt.Fprintf(w, "%d connected to %s, %s, %s\n", len(body.ConnectionSet), at.broker, strings.ToLower(body.MessageModel), strings.ToLower(body.ConsumeType))
 	if answer.Remark != "" {
 		fmt.Fprintf(w, "WARNING: %s\n", answer.Remark)
 	}

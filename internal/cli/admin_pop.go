@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -48,19 +47,19 @@ func popCommand(r *remote) *cobra.Command {
 			ask.limit = 1000
 		}
 		found := false
-		for _, broker := range slices.Sorted(maps.Keys(brokers)) {
-			state, err := ask.state(c, r, brokers[broker])
+		for _, b := range brokers {
+			state, err := ask.state(c, r, b.addr)
 			if err != nil {
 				return err
 			}
 			if releasing {
-				done, err := ask.release(c, r, broker, brokers[broker], state, queue, release)
+				done, err := ask.release(c, r, b, state, queue, release)
 				if done || err != nil {
 					return err
 				}
 				continue
 			}
-			found = printPopState(c.OutOrStdout(), broker, state) || found
+			found = printPopState(c.OutOrStdout(), b.broker, state) || found
 		}
 		switch {
 		case releasing:
@@ -96,7 +95,7 @@ func (a popAsk) state(c *cobra.Command, r *remote, addr string) (*remoting.PopSt
 
 // release makes a message visible again by changing its invisible time to zero, with the
 // receipt that its holder has.
-func (a popAsk) release(c *cobra.Command, r *remote, broker, addr string, state *remoting.PopState, queue int32, offset int64) (bool, error) {
+func (a popAsk) release(c *cobra.Command, r *remote, at master, state *remoting.PopState, queue int32, offset int64) (bool, error) {
 	for i := range state.Queues {
 		q := &state.Queues[i]
 		if q.Topic != a.topic || q.QueueID != queue {
@@ -111,13 +110,13 @@ func (a popAsk) release(c *cobra.Command, r *remote, broker, addr string, state 
 			if names.IsRetry(q.Topic) {
 				flag = receipt.FlagRetryV1
 			}
-			of := receipt.Handle{StartOffset: offset, PopTime: h.PopTime, InvisibleTime: h.Invisible, RetryFlag: flag, Broker: broker, QueueID: queue, Offset: offset, LogOffset: -1}
-			_, err := r.call(c.Context(), addr, remoting.ReqChangeMessageInvisibleTime, &remoting.ChangeMessageInvisibleTimeRequest{
+			of := receipt.Handle{StartOffset: offset, PopTime: h.PopTime, InvisibleTime: h.Invisible, RetryFlag: flag, Broker: at.broker, QueueID: queue, Offset: offset, LogOffset: -1}
+			_, err := r.call(c.Context(), at.addr, remoting.ReqChangeMessageInvisibleTime, &remoting.ChangeMessageInvisibleTimeRequest{
 				ConsumerGroup: a.group, Topic: q.Topic, QueueID: queue, Offset: offset, ExtraInfo: of.String(), Suspend: true}, nil)
 			if err != nil {
 				return false, err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "released %s, queue %d, offset %d on %s; %s can't acknowledge it any more\n", q.Topic, queue, offset, broker, holderName(h.Holder))
+			fmt.Fprintf(c.OutOrStdout(), "released %s, queue %d, offset %d on %s; %s can't acknowledge it any more\n", q.Topic, queue, offset, at.broker, holderName(h.Holder))
 			return true, nil
 		}
 	}

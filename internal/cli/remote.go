@@ -24,7 +24,7 @@ type remote struct {
 	client  *transport.Client
 }
 
-// remoteFlags adds the flag that says where the servers are.
+// flags adds the flag that says where the servers are.
 func (r *remote) flags(c *cobra.Command) {
 	c.PersistentFlags().StringVarP(&r.namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of the name server, or any port of a bolide server; NAMESRV_ADDR sets the default")
 }
@@ -150,20 +150,24 @@ func (r *remote) topics(ctx context.Context) ([]string, error) {
 	return list.TopicList, nil
 }
 
-// masters are the addresses of the brokers that take changes, by name.
-func (r *remote) masters(ctx context.Context) (map[string]string, error) {
+// master is a broker that takes changes.
+type master struct{ broker, addr string }
+
+// masters are the brokers that take changes, in the order of their names.
+func (r *remote) masters(ctx context.Context) ([]master, error) {
 	info, err := r.cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]string{}
+	var all []master
 	for name, b := range info.BrokerAddrTable {
 		if addr, ok := b.BrokerAddrs[0]; ok {
-			all[name] = addr
+			all = append(all, master{name, addr})
 		}
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("name server %s knows no broker", r.namesrv)
 	}
+	slices.SortFunc(all, func(a, b master) int { return strings.Compare(a.broker, b.broker) })
 	return all, nil
 }

@@ -156,13 +156,3 @@ func ParseAttributes(text string) (map[string]string, error) {
 	}
 	return change, nil
 }
-
-// AdditionsOf is the change that creates something with these attributes: each name with
-// a plus in front.
-func AdditionsOf(attributes map[string]string) map[string]string {
-	change := make(map[string]string, len(attributes))
-	for k, v := range attributes {
-		change["+"+k] = v
-	}
-	return change
-}

@@ -26,7 +26,7 @@ import (
 
 func TestKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts and kills servers")
+		t.Skip("starts and kills servers; runs without -short, and 100 rounds of it by make crash")
 	}
 	binary := os.Getenv("BOLIDE_BINARY")
 	if binary == "" {

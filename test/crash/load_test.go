@@ -140,22 +140,9 @@ func (c *consumer) choose(d load.Delivery) (*load.Delivery, error) {
 }
 
 func (c *consumer) acknowledge(all []load.Delivery) error {
-	if len(all) == 0 {
-		return nil
-	}
-	for _, d := range all {
-		c.l.Asked(d.Number)
-	}
-	answers, err := c.Ack(all)
-	for i, d := range all {
-		if err != nil || answers[i] == load.Unclear {
-			c.l.Unanswered(d.Number)
-			continue
-		}
-		c.l.Answered(d.Number, d.Handle, answers[i] == load.Accepted)
-		if c.grpc && answers[i] == load.Accepted {
-			overGRPC.Add(1)
-		}
+	accepted, err := load.Acknowledge(c, c.l, all)
+	if c.grpc {
+		overGRPC.Add(int64(accepted))
 	}
 	return err
 }

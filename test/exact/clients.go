@@ -167,21 +167,7 @@ func (c *consumer) leave(all []load.Delivery) {
 }
 
 func (c *consumer) ack(conn load.Consumer, all []load.Delivery) bool {
-	if len(all) == 0 {
-		return true
-	}
-	for _, d := range all {
-		c.ledger.Asked(d.Number)
-	}
-	answers, err := conn.Ack(all)
-	for i, d := range all {
-		switch {
-		case err != nil || answers[i] == load.Unclear:
-			c.ledger.Unanswered(d.Number)
-		default:
-			c.ledger.Answered(d.Number, d.Handle, answers[i] == load.Accepted)
-		}
-	}
+	_, err := load.Acknowledge(conn, c.ledger, all)
 	return err == nil
 }
 

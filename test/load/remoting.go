@@ -46,6 +46,29 @@ const (
 	Unclear
 )
 
+// Acknowledge acknowledges what the ledger knows as delivered, and notes each answer there.
+// It returns how many were accepted.
+func Acknowledge(c Consumer, l *Ledger, all []Delivery) (accepted int, err error) {
+	if len(all) == 0 {
+		return 0, nil
+	}
+	for _, d := range all {
+		l.Asked(d.Number)
+	}
+	answers, err := c.Ack(all)
+	for i, d := range all {
+		if err != nil || answers[i] == Unclear {
+			l.Unanswered(d.Number)
+			continue
+		}
+		l.Answered(d.Number, d.Handle, answers[i] == Accepted)
+		if answers[i] == Accepted {
+			accepted++
+		}
+	}
+	return accepted, err
+}
+
 // Place is what producers and consumers use of a server.
 type Place struct {
 	Broker string // Remoting address of the broker

@@ -142,18 +142,6 @@ func (r *Registry) AllProducers() map[string][]Seen {
 	return out
 }
 
-// ProducerGroups returns the names of all producer groups, sorted.
-func (r *Registry) ProducerGroups() []string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	out := make([]string, 0, len(r.mu.producers))
-	for name := range r.mu.producers {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // ConsumerGroups returns the names of all consumer groups with members, sorted.
 func (r *Registry) ConsumerGroups() []string {
 	r.mu.RLock()
@@ -172,21 +160,6 @@ func (r *Registry) Find(group, clientID string) (Client, bool) {
 	defer r.mu.RUnlock()
 	if g := r.mu.consumers[group]; g != nil {
 		for _, m := range g.members {
-			if m.client.ID == clientID {
-				return m.client, true
-			}
-		}
-	}
-	return Client{}, false
-}
-
-// FindProducer returns the channel of a client that is a member of some producer group;
-// replies to requests go there.
-func (r *Registry) FindProducer(clientID string) (Client, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, members := range r.mu.producers {
-		for _, m := range members {
 			if m.client.ID == clientID {
 				return m.client, true
 			}

@@ -186,7 +186,7 @@ func BenchmarkPopOnly(b *testing.B) {
 // in batches, and shows what a restart costs.
 func TestMillionInFlight(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a million messages")
+		t.Skip("a million messages; runs without -short")
 	}
 	const n = 1_000_000
 	b := newTestBroker(t, false)

@@ -52,13 +52,12 @@ func (p *Publisher) spendRetry(m *message.Message, t *traits, limit int32) error
 
 // SendBack is a consumer's request to have a message again later.
 type SendBack struct {
-	Group         string
-	Offset        int64 // of the record in the log
-	DelayLevel    int32 // 0: by the number of deliveries; below 0: dead letter
-	OriginMsgID   string
-	UnitMode      bool
-	MaxReconsume  int32 // the consumer's own limit; negative: the group's
-	OriginalTopic string
+	Group        string
+	Offset       int64 // of the record in the log
+	DelayLevel   int32 // 0: by the number of deliveries; below 0: dead letter
+	OriginMsgID  string
+	UnitMode     bool
+	MaxReconsume int32 // the consumer's own limit; negative: the group's
 }
 
 // SendBack copies a message into the group's retry topic, behind the delay that its

@@ -73,11 +73,6 @@ func (t *Table) CreateInternal(name string, queues, perm int32, order bool, sysF
 	return cfg, created, err
 }
 
-// CreateRetry is CreateInternal for a group's retry topic.
-func (t *Table) CreateRetry(group string, queues, sysFlag int32) (*Config, bool, error) {
-	return t.CreateInternal(names.Retry(group), queues, PermRead|PermWrite, false, sysFlag)
-}
-
 // MarkOrder makes a topic that exists an order topic.
 func (t *Table) MarkOrder(name string) (cfg *Config, changed bool, err error) {
 	err = t.change(func(c *changeSet) error {

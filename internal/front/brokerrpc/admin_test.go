@@ -10,11 +10,13 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
+// fill sends messages to queue 0 of a topic that is empty, and waits until readers see them.
 func (n *node) fill(topic string, count int) {
 	n.t.Helper()
 	for i := range count {
 		n.send(topic, 0, fmt.Sprint("m", i), "")
 	}
+	until(n.t, "dispatch", func() bool { return n.Store.MaxOffset(topic, 0)-n.Store.MinOffset(topic, 0) == int64(count) })
 }
 
 func (n *node) stats(group string) map[remoting.MessageQueue]remoting.OffsetWrapper {
@@ -33,7 +35,6 @@ func TestDeletedTopicBeginsAnew(t *testing.T) {
 	n := startNode(t, fs)
 	n.topic("T", 1)
 	n.fill("T", 100)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 100 })
 	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T", CommitOffset: 100}, nil, nil)
 	n.ok(remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: "T"}, nil, nil)
 	gone := func(n *node) {
@@ -61,7 +62,6 @@ func TestDeletedTopicBeginsAnew(t *testing.T) {
 	gone(n)
 	n.topic("T", 1)
 	n.fill("T", 10)
-	until(t, "ten messages", func() bool { return n.Store.MaxOffset("T", 0)-n.Store.MinOffset("T", 0) == 10 })
 	begin := n.Store.MinOffset("T", 0)
 	if got := records(t, n.ok(remoting.ReqPullMessage, pullHeader("g", "T", 0, begin), nil, nil)); len(got) != 10 {
 		t.Errorf("%d messages of the new topic", len(got))
@@ -79,7 +79,6 @@ func TestDeletedGroupBeginsAnew(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 1)
 	n.fill("T", 5)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 5 })
 	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T", CommitOffset: 5}, nil, nil)
 	n.ok(remoting.ReqDeleteSubscriptionGroup, &remoting.DeleteSubscriptionGroupRequest{GroupName: "g"}, nil, nil)
 	if r := n.call(remoting.ReqQueryConsumerOffset, &remoting.QueryConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T"}, nil); r.Code == 0 {
@@ -100,7 +99,6 @@ func TestDeleteIllegalNames(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 1)
 	n.fill("T", 10)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 10 })
 	for _, name := range []string{"..", "../commitlog", "./T", "x/../T", `..\commitlog`, "a b", strings.Repeat("x", 300)} {
 		r := n.call(remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: name}, nil)
 		if r.Code != remoting.ResInvalidParameter || !strings.Contains(r.Remark, "topic") {
@@ -128,7 +126,6 @@ func TestStatistics(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 2)
 	n.fill("T", 3)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 3 })
 	var table remoting.TopicStatsTable
 	if err := remoting.Unmarshal(n.ok(remoting.ReqGetTopicStatsInfo, &remoting.GetTopicStatsInfoRequest{Topic: "T"}, nil, nil), &table); err != nil {
 		t.Fatal(err)
@@ -167,7 +164,6 @@ func TestResetByTimeAndOffset(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 1)
 	n.fill("T", 5)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 5 })
 	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T", CommitOffset: 4}, nil, nil)
 	for _, c := range []struct {
 		name string

@@ -98,7 +98,6 @@ func TestResetReachesWaitingConsumers(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 1)
 	n.fill("T", 3)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 3 })
 	n.ok(remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "g", Topic: "T", CommitOffset: 3}, nil, nil)
 	h := pullHeader("g", "T", 0, 3)
 	h.SysFlag |= remoting.PullSuspend
@@ -124,7 +123,6 @@ func TestResetOfEveryKind(t *testing.T) {
 	n := startNode(t, fs)
 	n.topic("T", 1)
 	n.fill("T", 6)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 6 })
 	reset := func(group string, offset int64) {
 		t.Helper()
 		h := remoting.InvokeBrokerToResetOffsetRequest{Group: group, Topic: "T", QueueID: remoting.Some[int32](0), Offset: remoting.Some(offset), Timestamp: -1}

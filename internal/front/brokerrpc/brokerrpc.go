@@ -46,15 +46,6 @@ func New(o Options) *Server {
 	return s
 }
 
-// Lookup returns the handler of a code that brokers serve.
-func (s *Server) Lookup(code int32) (transport.Handler, bool) {
-	q := s.table[code]
-	if q == nil {
-		return nil, false
-	}
-	return func(r *transport.Request) { s.serve(q, r) }, true
-}
-
 // Handle serves any request: those of a broker, and a refusal for all others.
 func (s *Server) Handle(r *transport.Request) {
 	if q := s.table[r.Code]; q != nil {

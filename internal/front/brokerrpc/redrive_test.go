@@ -142,7 +142,6 @@ func TestRedrivePopped(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 1)
 	n.fill("T", 1)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 1 })
 	pop := func() []*message.Message {
 		return records(t, n.call(remoting.ReqPopMessage, &remoting.PopMessageRequest{ConsumerGroup: "g", Topic: "T", QueueID: -1, MaxMsgNums: 1, InvisibleTime: 60000}, nil).Body)
 	}

@@ -27,7 +27,6 @@ func TestStatisticsByName(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 1)
 	n.fill("T", 4)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 4 })
 	n.ok(remoting.ReqPullMessage, pullHeader("g", "T", 0, 1), nil, nil)
 	sum := func(name, key string) int64 {
 		t.Helper()
@@ -60,7 +59,6 @@ func TestConsumeStatsOfTheBroker(t *testing.T) {
 	n := newNode(t)
 	n.topic("T", 2)
 	n.fill("T", 5)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 5 })
 	n.commit("g", "T", 2)
 	var list remoting.ConsumeStatsList
 	n.body(remoting.ReqGetBrokerConsumeStats, &remoting.GetBrokerConsumeStatsRequest{}, &list)
@@ -101,7 +99,6 @@ func TestClonedAndCorrectedOffsets(t *testing.T) {
 	n.topic("U", 1)
 	for _, topic := range []string{"T", "U"} {
 		n.fill(topic, 5)
-		until(t, "dispatch", func() bool { return n.Store.MaxOffset(topic, 0) == 5 })
 		n.commit("from", topic, 2)
 	}
 	n.commit("to", "T", 5)
@@ -145,7 +142,6 @@ func TestForbiddenGroup(t *testing.T) {
 	n := startNode(t, fs)
 	n.topic("T", 1)
 	n.fill("T", 1)
-	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == 1 })
 	n.commit("g", "T", 0)
 	set := func(n *node, readable remoting.Opt[bool], want bool) {
 		t.Helper()
