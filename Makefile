@@ -77,6 +77,6 @@ bench:
 bench-apache: build
 	$(GO) run ./test/benchapache --binary bin/bolide --doc docs/performance.md
 
-# Many topics, groups and clients on the built binary; Linux.
+# Many topics, groups, clients and keys on the built binary; Linux, 3 GB of disk.
 scale:
 	BOLIDE_SCALE=1 $(GO) test -count=1 -timeout=15m -v ./test/scale

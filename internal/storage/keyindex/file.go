@@ -184,7 +184,15 @@ type view struct {
 	first int32
 	tail  []byte
 	slot  int32 // newest entry of the slot, -1 when it is not in memory
+
+	// block is what was read last, from the entry blockAt on: in a long chain of one hash
+	// the next entry is close by.
+	block   []byte
+	blockAt int32
 }
+
+// blockEntries is how many entries are read together, about a page of the system.
+const blockEntries = 204
 
 func (f *file) viewLocked(hash int32) view {
 	v := view{f: f, head: f.head, first: f.first, tail: f.tail, slot: -1}
@@ -201,7 +209,19 @@ func (v *view) entry(n int32) (entry, error) {
 	if n >= v.first {
 		return decodeEntry(v.tail[int(n-v.first)*entrySize:]), nil
 	}
-	return v.f.readEntry(n)
+	if i := int(n-v.blockAt) * entrySize; i >= 0 && i < len(v.block) {
+		return decodeEntry(v.block[i:]), nil
+	}
+	from := n / blockEntries * blockEntries
+	if v.block == nil {
+		v.block = make([]byte, 0, blockEntries*entrySize)
+	}
+	v.block, v.blockAt = v.block[:min(v.first-from, blockEntries)*entrySize], from
+	if _, err := v.f.ReadAt(v.block, v.f.entryAt(from)); err != nil {
+		v.block = v.block[:0]
+		return entry{}, err
+	}
+	return decodeEntry(v.block[int(n-from)*entrySize:]), nil
 }
 
 // walk follows a slot's chain; more is false when visit has had enough.
