@@ -42,6 +42,20 @@ var popDifferences = []difference{
 			a := w.call(w.broker(), remoting.ReqPopMessage, h, nil)
 			return fmt.Sprintf("%d with %d", a.Code, len(w.records(a.Body)))
 		},
+	}, {
+		row: "consumerProgress of a POP group, messages in flight", apache: `0`, bolide: `2`,
+		ask: func(w *wire) string {
+			q := w.popTopic("a", "b", "c", "d")
+			h := w.popHeader(q, 60_000)
+			h.MaxMsgNums = 3
+			list := w.popAs(h)
+			w.ok(w.call(w.broker(), remoting.ReqAckMessage, &remoting.AckMessageRequest{ConsumerGroup: q.group, Topic: q.topic, ExtraInfo: list[1].String(), Offset: list[1].Offset}, nil))
+			a := w.ok(w.call(w.broker(), remoting.ReqGetConsumeStats, &remoting.GetConsumeStatsRequest{ConsumerGroup: q.group, Topic: q.topic}, nil))
+			var s remoting.ConsumeStats
+			w.must(remoting.Unmarshal(a.Body, &s))
+			at := s.OffsetTable[remoting.MessageQueue{Topic: q.topic, BrokerName: "broker-a"}]
+			return fmt.Sprint(at.PullOffset - at.ConsumerOffset)
+		},
 	},
 }
 
@@ -59,8 +73,12 @@ func (w *wire) popHeader(q popped, invisible int64) *remoting.PopMessageRequest 
 }
 
 // pop returns the receipts of all messages.
-func (w *wire) pop(q popped, invisible int64) (out []receipt.Handle) {
-	a := w.ok(w.call(w.broker(), remoting.ReqPopMessage, w.popHeader(q, invisible), nil))
+func (w *wire) pop(q popped, invisible int64) []receipt.Handle {
+	return w.popAs(w.popHeader(q, invisible))
+}
+
+func (w *wire) popAs(ask *remoting.PopMessageRequest) (out []receipt.Handle) {
+	a := w.ok(w.call(w.broker(), remoting.ReqPopMessage, ask, nil))
 	var h remoting.PopMessageResponse
 	w.must(a.Decode(&h))
 	starts, err := receipt.ParseStartOffsets(h.StartOffsetInfo)

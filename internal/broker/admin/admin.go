@@ -19,6 +19,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/offset"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/qlock"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
@@ -35,10 +36,10 @@ type Store interface {
 	Entries(topic string, queueID int32, from int64, count int) ([]storage.QueueEntry, error)
 }
 
-// Pop is the part of POP's state that a use case changes.
+// Pop is the part of POP's state that use cases show and change.
 type Pop interface {
 	Leave(group, topic string)
-	TopicsOf(group string) []string
+	Figures(match func(group string) bool) []pop.Figures
 	DropTopic(topic string, b *state.Batch)
 	DropGroup(group string, b *state.Batch)
 }

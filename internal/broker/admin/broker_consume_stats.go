@@ -12,17 +12,19 @@ type GroupStats struct {
 // nowhere with an empty topic.
 func (a *Admin) BrokerConsumeStats(ordered bool) []GroupStats {
 	var out []GroupStats
+	popped := a.popped(nil)
+	topics := a.consumed(popped)
 	for _, g := range a.o.Groups.All() {
 		before := len(out)
 		online, subscribes := a.subscriptions(g.Name)
-		for _, name := range a.o.Offsets.TopicsOf(g.Name) {
+		for _, name := range topics[g.Name] {
 			t, ok := a.o.Topics.Get(name)
 			if !ok || ordered && !t.Order || online && !subscribes[name] {
 				continue
 			}
 			s := GroupStats{Group: g.Name, Topic: name, Rate: a.Counters.Rate(GroupGetNums, name, g.Name)}
 			for q := range t.WriteQueues {
-				s.Progress = append(s.Progress, a.progress(g.Name, name, q))
+				s.Progress = append(s.Progress, a.progress(windowKey{g.Name, name, q}, popped))
 			}
 			out = append(out, s)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -15,11 +16,11 @@ import (
 
 type leavings struct{ names []string }
 
-func (l *leavings) Leave(group, topic string)      { l.names = append(l.names, group+"/"+topic) }
-func (l *leavings) DropTopic(string, *state.Batch) {}
-func (l *leavings) DropGroup(string, *state.Batch) {}
-func (*leavings) TopicsOf(string) []string         { return nil }
-func (l *leavings) take() (names []string)         { names, l.names = l.names, nil; return names }
+func (l *leavings) Leave(group, topic string)             { l.names = append(l.names, group+"/"+topic) }
+func (l *leavings) DropTopic(string, *state.Batch)        {}
+func (l *leavings) DropGroup(string, *state.Batch)        {}
+func (*leavings) Figures(func(string) bool) []pop.Figures { return nil }
+func (l *leavings) take() (names []string)                { names, l.names = l.names, nil; return names }
 func (l *leavings) want(t *testing.T, names ...string) {
 	t.Helper()
 	if got := l.take(); !slices.Equal(got, names) {

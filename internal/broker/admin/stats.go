@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 )
 
@@ -37,29 +38,59 @@ type Progress struct {
 	QueueID   int32
 	End       int64 // of the queue
 	Consumed  int64 // the next message that is not done
-	Pulled    int64 // where it reads now
+	InFlight  int64 // messages that it has received and is not done with
+	Ready     int64 // messages that it could receive
 	LastStore int64 // when the last message before Consumed was stored, ms; 0 = unknown
 }
 
-// ConsumeStats returns how far a group has come in the given topics, or in all in which
-// it has come anywhere.
-func (a *Admin) ConsumeStats(group string, topics []string) []Progress {
-	if len(topics) == 0 {
-		topics = a.topicsOf(group)
+// ConsumeStats returns how far a group has come: in the listed topics, subscribed to or
+// not; or in one topic; or in all in which it has come anywhere. An online group that does
+// not subscribe to a topic that is not listed has left it.
+func (a *Admin) ConsumeStats(group, topic string, listed []string) (out []Progress) {
+	popped := a.popped(func(g string) bool { return g == group })
+	if len(listed) > 0 {
+		for _, name := range listed {
+			out = a.appendProgress(out, group, name, popped)
+		}
+		return out
+	}
+	topics := []string{topic}
+	if topic == "" {
+		topics = a.topicsOf(group, popped)
 	}
 	online, subscribes := a.subscriptions(group)
-	var out []Progress
 	for _, name := range topics {
-		t, ok := a.o.Topics.Get(name)
-		// An online group that does not subscribe to the topic has left it.
-		if !ok || online && !subscribes[name] {
-			continue
-		}
-		for q := range t.ReadQueues {
-			out = append(out, a.progress(group, name, q))
+		if !online || subscribes[name] {
+			out = a.appendProgress(out, group, name, popped)
 		}
 	}
 	return out
+}
+
+// EachProgress calls each with every group that has come anywhere or is connected, and how
+// far it has come. It passes through each table once, whatever the number of groups.
+func (a *Admin) EachProgress(each func(group string, list []Progress)) {
+	popped := a.popped(nil)
+	topics := a.consumed(popped)
+	for _, name := range a.o.Clients.ConsumerGroups() {
+		if _, ok := topics[name]; !ok {
+			topics[name] = nil
+		}
+	}
+	for group, names := range topics {
+		online, subscribes := a.subscriptions(group)
+		for name := range subscribes {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		var list []Progress
+		for _, name := range slices.Compact(names) {
+			if !online || subscribes[name] {
+				list = a.appendProgress(list, group, name, popped)
+			}
+		}
+		each(group, list)
+	}
 }
 
 // GroupRate is how many messages a second a group has got over the last minute, of the
@@ -74,26 +105,44 @@ func (a *Admin) GroupRate(group string, progress []Progress) (rate float64) {
 	return rate
 }
 
-func (a *Admin) progress(group, name string, q int32) Progress {
-	p := Progress{Topic: name, QueueID: q, End: max(0, a.o.Store.MaxOffset(name, q))}
-	if off, ok := a.o.Offsets.Query(group, name, q); ok {
-		p.Consumed = off
+type windowKey struct {
+	group, topic string
+	queue        int32
+}
+
+// popped is what POP knows of the groups that match, in one pass; nil: of all.
+func (a *Admin) popped(match func(group string) bool) map[windowKey]pop.Figures {
+	if a.o.Pop == nil {
+		return nil
 	}
-	p.Pulled = p.Consumed
-	if off, ok := a.o.Offsets.QueryPull(group, name, q); ok {
-		p.Pulled = max(off, p.Consumed)
+	figures := a.o.Pop.Figures(match)
+	out := make(map[windowKey]pop.Figures, len(figures))
+	for _, f := range figures {
+		out[windowKey{f.Group, f.Topic, f.QueueID}] = f
 	}
-	if p.Consumed > 0 {
-		p.LastStore = max(0, a.o.Store.StoreTimeAt(name, q, p.Consumed-1))
+	return out
+}
+
+// consumed are the topics in which each group has come anywhere, in one pass, sorted; by
+// POP it may have received, and done nothing yet.
+func (a *Admin) consumed(popped map[windowKey]pop.Figures) map[string][]string {
+	of := make(map[string][]string)
+	a.o.Offsets.Each(func(group, topic string, _ map[int32]int64) { of[group] = append(of[group], topic) })
+	for k := range popped {
+		of[k.group] = append(of[k.group], k.topic)
 	}
-	return p
+	for group, names := range of {
+		slices.Sort(names)
+		of[group] = slices.Compact(names)
+	}
+	return of
 }
 
 // topicsOf are the topics in which a group has come anywhere or which it subscribes to.
-func (a *Admin) topicsOf(group string) []string {
+func (a *Admin) topicsOf(group string, popped map[windowKey]pop.Figures) []string {
 	list := a.o.Offsets.TopicsOf(group)
-	if a.o.Pop != nil {
-		list = append(list, a.o.Pop.TopicsOf(group)...) // received, nothing done yet
+	for k := range popped {
+		list = append(list, k.topic)
 	}
 	if g, ok := a.o.Clients.Group(group); ok {
 		for _, s := range g.Subscriptions {
@@ -102,6 +151,33 @@ func (a *Admin) topicsOf(group string) []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// appendProgress appends that of the queues that can be read, none if there is no such topic.
+func (a *Admin) appendProgress(out []Progress, group, name string, popped map[windowKey]pop.Figures) []Progress {
+	if t, ok := a.o.Topics.Get(name); ok {
+		for q := range t.ReadQueues {
+			out = append(out, a.progress(windowKey{group, name, q}, popped))
+		}
+	}
+	return out
+}
+
+func (a *Admin) progress(k windowKey, popped map[windowKey]pop.Figures) Progress {
+	p := Progress{Topic: k.topic, QueueID: k.queue, End: max(0, a.o.Store.MaxOffset(k.topic, k.queue))}
+	if off, ok := a.o.Offsets.Query(k.group, k.topic, k.queue); ok {
+		p.Consumed = off
+	}
+	// A group that went over from POP to pull may have messages in flight of both.
+	f := popped[k]
+	next := max(p.Consumed, f.Next)
+	pulled, _ := a.o.Offsets.QueryPull(k.group, k.topic, k.queue)
+	pulled = max(pulled, next)
+	p.InFlight, p.Ready = int64(f.InFlight)+pulled-next, max(0, p.End-pulled)+int64(f.Aside)
+	if p.Consumed > 0 {
+		p.LastStore = max(0, a.o.Store.StoreTimeAt(k.topic, k.queue, p.Consumed-1))
+	}
+	return p
 }
 
 func (a *Admin) subscriptions(group string) (online bool, topics map[string]bool) {
@@ -122,6 +198,3 @@ func (a *Admin) GroupsOf(topic string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
-
-// TopicsOf lists the topics that a group has offsets in.
-func (a *Admin) TopicsOf(group string) []string { return a.o.Offsets.TopicsOf(group) }

@@ -107,27 +107,18 @@ type Figures struct {
 	InFlight, Aside int
 }
 
-// Figures lists all queues that groups have popped from.
-func (p *Popper) Figures() []Figures {
-	windows := p.allWindows()
-	out := make([]Figures, 0, len(windows))
-	for _, w := range windows {
+// Figures lists all queues that the groups that match have popped from; nil: all groups.
+func (p *Popper) Figures(match func(group string) bool) []Figures {
+	var out []Figures
+	for _, w := range p.allWindows() {
+		if match != nil && !match(w.key.group) {
+			continue
+		}
 		w.mu.Lock()
 		out = append(out, Figures{w.key.group, w.key.topic, w.key.queue, w.mu.next, w.mu.inFlight, len(w.mu.aside)})
 		w.mu.Unlock()
 	}
 	return out
-}
-
-// TopicsOf lists the topics that a group has popped from, retry topics among them.
-func (p *Popper) TopicsOf(group string) (out []string) {
-	for _, w := range p.allWindows() {
-		if w.key.group == group {
-			out = append(out, w.key.topic)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Check looks for contradictions: what is past the end of its queue (P4), and messages in

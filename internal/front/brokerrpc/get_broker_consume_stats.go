@@ -24,7 +24,7 @@ func (s *Server) getBrokerConsumeStats(r *transport.Request) {
 		stats := remoting.ConsumeStats{ConsumeTps: g.Rate, OffsetTable: s.offsetTable(g.Progress)}
 		for _, p := range g.Progress {
 			answer.TotalDiff += p.End - p.Consumed
-			answer.TotalInflightDiff += p.Pulled - p.Consumed
+			answer.TotalInflightDiff += p.InFlight
 		}
 		of[g.Group] = append(of[g.Group], stats)
 	}

@@ -1,9 +1,11 @@
 package brokerrpc
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -90,6 +92,96 @@ func TestConsumeStatsOfTheBroker(t *testing.T) {
 	}
 	if r := n.call(remoting.ReqQueryConsumeTimeSpan, &remoting.QueryConsumeTimeSpanRequest{Topic: "no", Group: "g"}, nil); r.Code != remoting.ResTopicNotExist {
 		t.Errorf("unknown topic: %d", r.Code)
+	}
+}
+
+// What a POP group has in flight is shown to the message, also where acknowledgements came
+// out of order; so is what a group pulls that went over from POP.
+func TestInFlightOfPop(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.fill("T", 20)
+	if _, err := n.Groups.GetOrCreate("g"); err != nil {
+		t.Fatal(err)
+	}
+	h := popHeader("T")
+	h.MaxMsgNums = 10
+	list, _ := n.pop(h)
+	if len(list) != 10 {
+		t.Fatalf("popped %d", len(list))
+	}
+	check := func(consumed, inFlight int64) {
+		t.Helper()
+		at := remoting.MessageQueue{Topic: "T", BrokerName: n.Name}
+		until(t, "the offset", func() bool { return n.stats("g")[at].ConsumerOffset == consumed })
+		if w := n.stats("g")[at]; w.PullOffset-w.ConsumerOffset != inFlight || w.BrokerOffset != 20 {
+			t.Errorf("%+v, %d are in flight", w, inFlight)
+		}
+		var all remoting.ConsumeStatsList
+		n.body(remoting.ReqGetBrokerConsumeStats, &remoting.GetBrokerConsumeStatsRequest{}, &all)
+		if all.TotalInflightDiff != inFlight || all.TotalDiff != 20-consumed {
+			t.Errorf("of the broker: %d behind, %d in flight", all.TotalDiff, all.TotalInflightDiff)
+		}
+	}
+	check(0, 10)
+	for _, i := range []int{9, 4, 5} {
+		n.ack(list[i])
+	}
+	check(0, 7)
+	n.ack(list[0])
+	check(1, 6)
+	n.ok(remoting.ReqPullMessage, pullHeader("g", "T", 0, 16), nil, nil)
+	check(1, 12)
+}
+
+// The statistics of all groups are made in one pass: ten times the groups take about ten
+// times as long, not a hundred times.
+func TestConsumeStatsOfManyGroups(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.fill("T", 1)
+	made := 0
+	took := func(groups int) time.Duration {
+		for ; made < groups; made++ {
+			name := fmt.Sprint("g", made)
+			if _, err := n.Groups.GetOrCreate(name); err != nil {
+				t.Fatal(err)
+			}
+			n.Offsets.Advance(name, "T", 0, 1)
+		}
+		best := time.Hour
+		for range 3 {
+			began := time.Now()
+			if got := len(n.Admin.BrokerConsumeStats(false)); got < groups {
+				t.Fatalf("%d of %d groups", got, groups)
+			}
+			best = min(best, time.Since(began))
+		}
+		return best
+	}
+	few, many := took(1000), took(10_000)
+	t.Logf("1,000 groups %v, 10,000 groups %v", few, many)
+	if many > 50*few && many > 200*time.Millisecond {
+		t.Errorf("1,000 groups take %v, ten times as many %v", few, many)
+	}
+}
+
+// Topics that a question lists are shown whether the group subscribes to them or not; one
+// that it names alone only if it does.
+func TestConsumeStatsOfListedTopics(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.topic("U", 2)
+	n.consumer("c", "g", "T")
+	for _, c := range []struct {
+		topic, list string
+		queues      int
+	}{{"", "T;U", 3}, {"", "U", 2}, {"T", "U", 2}, {"U", "", 0}, {"T", "", 1}} {
+		var s remoting.ConsumeStats
+		n.body(remoting.ReqGetConsumeStats, &remoting.GetConsumeStatsRequest{ConsumerGroup: "g", Topic: c.topic, TopicList: c.list}, &s)
+		if len(s.OffsetTable) != c.queues {
+			t.Errorf("topic %q, list %q: %d queues, not %d", c.topic, c.list, len(s.OffsetTable), c.queues)
+		}
 	}
 }
 

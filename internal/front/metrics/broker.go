@@ -9,7 +9,6 @@ import (
 	"github.com/bolidemq/bolide/internal/broker"
 	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/clients"
-	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
@@ -97,19 +96,10 @@ func (p *page) groups(b *broker.Broker) {
 // standings asks what administration requests ask. Retries of POP count under the topic
 // that they are of.
 func standings(b *broker.Broker) (list []standing, queues []behind) {
-	type window struct {
-		group, topic string
-		queue        int32
-	}
-	popped := make(map[window]int) // index in figures
-	figures := b.Pop.Figures()
-	for i, f := range figures {
-		popped[window{f.Group, f.Topic, f.QueueID}] = i
-	}
 	now := b.Clock.NowMilli()
-	for group, topics := range progressed(b, figures) {
+	b.Admin.EachProgress(func(group string, progress []admin.Progress) {
 		of := make(map[standing]*standing) // by names alone
-		for _, q := range b.Admin.ConsumeStats(group, topics) {
+		for _, q := range progress {
 			key := standing{group: group, topic: q.Topic, retry: names.IsRetry(q.Topic)}
 			if origin, ok := names.OriginTopic(q.Topic, group); ok {
 				key.topic = origin
@@ -121,13 +111,8 @@ func standings(b *broker.Broker) (list []standing, queues []behind) {
 			}
 			lag := max(0, q.End-q.Consumed)
 			s.lag += lag
-			if i, ok := popped[window{group, q.Topic, q.QueueID}]; ok {
-				s.inFlight += int64(figures[i].InFlight)
-				s.ready += max(0, q.End-figures[i].Next) + int64(figures[i].Aside)
-			} else {
-				s.inFlight += q.Pulled - q.Consumed
-				s.ready += max(0, q.End-q.Pulled)
-			}
+			s.inFlight += q.InFlight
+			s.ready += q.Ready
 			if lag > 0 {
 				if stored := b.Store.StoreTimeAt(q.Topic, q.QueueID, q.Consumed); stored > 0 {
 					s.latency = max(s.latency, now-stored)
@@ -138,7 +123,7 @@ func standings(b *broker.Broker) (list []standing, queues []behind) {
 		for _, s := range of {
 			list = append(list, *s)
 		}
-	}
+	})
 	slices.SortFunc(list, func(x, y standing) int {
 		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.topic, y.topic), cmp.Compare(truth(x.retry), truth(y.retry)))
 	})
@@ -146,29 +131,6 @@ func standings(b *broker.Broker) (list []standing, queues []behind) {
 		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.topic, y.topic), cmp.Compare(x.queue, y.queue))
 	})
 	return list, queues
-}
-
-// progressed lists the topics of each group, in one pass through each table: those in which
-// it has come anywhere and those that it subscribes to.
-func progressed(b *broker.Broker, figures []pop.Figures) map[string][]string {
-	of := make(map[string][]string)
-	add := func(group, topic string) { of[group] = append(of[group], topic) }
-	b.Offsets.Each(func(group, topic string, _ map[int32]int64) { add(group, topic) })
-	for _, f := range figures {
-		add(f.Group, f.Topic)
-	}
-	for _, name := range b.Clients.ConsumerGroups() {
-		if g, ok := b.Clients.Group(name); ok {
-			for _, s := range g.Subscriptions {
-				add(name, s.Topic)
-			}
-		}
-	}
-	for group, topics := range of {
-		slices.Sort(topics)
-		of[group] = slices.Compact(topics)
-	}
-	return of
 }
 
 // modes are Apache's words for how a group consumes.
