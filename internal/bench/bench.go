@@ -2,10 +2,11 @@
 // of RocketMQ itself, so it measures any compatible server by its address, Apache's as well
 // as Bolide's.
 //
-// Four workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
+// Five workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
 // read queue by queue), pop (a backlog, received and acknowledged), latency (published at a
-// fixed rate and received by waiting consumers). Every message carries its run, its number
-// and the time it was sent; what is lost or comes twice is counted and named.
+// fixed rate and received by waiting consumers), lapse (received, left to lapse, received
+// again and acknowledged). Every message carries its run, its number and the time it was
+// sent; what is lost or comes twice is counted and named.
 //
 // Invariants: the generator is lean, so that it does not measure itself: over Remoting one
 // goroutine per connection reads answers, writes the requests that follow from them and
@@ -32,6 +33,26 @@ const (
 	GRPC     Protocol = "grpc"
 )
 
+// AckMode is what is acknowledged of what a run pops, and when.
+type AckMode string
+
+// The ways to acknowledge. The empty one is AckOne.
+const (
+	AckOne   AckMode = "one"   // each message by itself
+	AckBatch AckMode = "batch" // together what came together
+	AckNone  AckMode = "none"  // nothing: all stays in flight, until the group is deleted
+	AckLater AckMode = "later" // each message by itself when all are in flight; that alone is measured
+)
+
+// Waiting is what consumers over Remoting wait with. Those over gRPC wait with receives.
+type Waiting string
+
+// The ways to wait. The empty one is WaitingPull.
+const (
+	WaitingPull Waiting = "pull"
+	WaitingPop  Waiting = "pop" // all queues at once, and acknowledged
+)
+
 // Options says where the load goes and how much it is.
 type Options struct {
 	Protocol Protocol
@@ -47,11 +68,13 @@ type Options struct {
 	InFlight    int // requests in flight per connection
 	Count       int // messages; for latency, rate × duration
 	Batch       int // messages per pull or receive, at most
-	AckBatch    bool
-	OneIn       int // pull and latency over Remoting: an SQL92 filter takes one message of so many; 0 = all
+	Ack         AckMode
+	Invisible   time.Duration // of what is popped; 0 = what suits the workload
+	Waiting     Waiting       // latency over Remoting: how consumers wait
+	OneIn       int           // pull and latency over Remoting: an SQL92 filter takes one message of so many; 0 = all
 
-	Rate     int           // messages a second, for latency
-	Duration time.Duration // of a latency run, or the limit of a send run
+	Rate     int           // messages a second, for latency and for lapses one by one
+	Duration time.Duration // of a run at a rate, or the limit of a send run
 
 	Warmup int // messages before the measured ones
 
@@ -70,6 +93,7 @@ var Workloads = map[string]Run{
 	"pull":    runPull,
 	"pop":     runPop,
 	"latency": runLatency,
+	"lapse":   runLapse,
 }
 
 var errNeedsNamesrv = errors.New("--namesrv is needed to make the topic and to find the brokers")
@@ -104,6 +128,22 @@ func (o *Options) check() error {
 		return fmt.Errorf("--batch %d is not between 1 and 32", o.Batch)
 	case o.OneIn < 0 || o.OneIn > 0 && o.Protocol != Remoting:
 		return fmt.Errorf("--sql-one-in %d is for pulls, which are of protocol remoting", o.OneIn)
+	case o.Invisible < 0:
+		return fmt.Errorf("--invisible %v is less than nothing", o.Invisible)
+	}
+	switch o.Ack {
+	case "":
+		o.Ack = AckOne
+	case AckOne, AckBatch, AckNone, AckLater:
+	default:
+		return fmt.Errorf("--ack %q is none of one, batch, none and later", o.Ack)
+	}
+	switch o.Waiting {
+	case "":
+		o.Waiting = WaitingPull
+	case WaitingPull, WaitingPop:
+	default:
+		return fmt.Errorf("--waiting %q is neither pull nor pop", o.Waiting)
 	}
 	if o.Begin == nil {
 		o.Begin = func() {}

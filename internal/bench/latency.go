@@ -20,37 +20,38 @@ func runLatency(ctx context.Context, o Options) (Result, error) {
 	}
 	l := o.ledger(t)
 	var arrivals histograms
-	consume, publish, err := latencySides(ctx, l, t, o, &arrivals)
+	take, publish, err := latencySides(ctx, l, t, o, &arrivals)
 	if err != nil {
 		return Result{}, err
 	}
-	consumers := newLoops()
-	consumers.start(func() error { return consume(ctx) })
-	// Consumers are given time to start their first wait.
-	select {
-	case <-ctx.Done():
-		return Result{}, ctx.Err()
-	case <-time.After(time.Second):
-	}
-	watch := o.watch(l, l.handled.Load)
-	began := time.Now()
-	o.Begin()
-	sendErr := publish(ctx)
-	err = consumers.wait()
-	took := time.Since(began)
-	o.End()
-	watch()
-	if sendErr != nil {
-		return Result{}, sendErr
-	}
+	took, err := o.paced(ctx, l, take, publish)
 	if err != nil {
 		return Result{}, err
 	}
 	return l.result("latency", o, took, "publish to receive", &arrivals), nil
 }
 
+// paced measures publish, with consumers that already wait when it begins, until take ends.
+func (o Options) paced(ctx context.Context, l *ledger, take, publish func(context.Context) error) (time.Duration, error) {
+	consumers := newLoops()
+	consumers.start(func() error { return take(ctx) })
+	// Consumers are given time to start their first wait.
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(time.Second):
+	}
+	return o.measure(l, l.handled.Load, func() error {
+		err := publish(ctx)
+		if taken := consumers.wait(); err == nil {
+			err = taken
+		}
+		return err
+	})
+}
+
 // latencySides are the consuming and the publishing half of a latency run.
-func latencySides(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (consume, publish func(context.Context) error, err error) {
+func latencySides(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (take, publish func(context.Context) error, err error) {
 	if o.Protocol == GRPC {
 		return latencyGRPC(ctx, l, t, o, arrivals)
 	}

@@ -8,41 +8,41 @@ import (
 )
 
 // latencyRemoting: one publishing connection that writes when a message is due, and waiting
-// pulls on every queue.
-func latencyRemoting(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (consume, publish func(context.Context) error, err error) {
-	pullers := make([]*puller, min(o.Connections, t.queues))
-	var unused histograms
-	for i := range pullers {
-		c, err := dial(ctx, t.broker)
-		if err != nil {
-			return nil, nil, err
-		}
-		pullers[i] = newPuller(c, l, t, o, "bench-pullers", unused.one())
-		pullers[i].each = arrival(arrivals.one())
+// consumers.
+func latencyRemoting(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (take, publish func(context.Context) error, err error) {
+	wait := waitingPulls
+	if o.Waiting == WaitingPop {
+		wait = waitingPops
 	}
-	for queue := range t.queues {
-		pullers[queue%len(pullers)].queues[int32(queue)] = &queueRead{}
+	take, err = wait(ctx, l, t, o, arrivals)
+	return take, func(ctx context.Context) error { return publishRemoting(ctx, l, t, o) }, err
+}
+
+// latencyPatience is how long a latency run waits for what does not come.
+const latencyPatience = 10 * time.Second
+
+// waitingPulls are one waiting pull on every queue.
+func waitingPulls(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (func(context.Context) error, error) {
+	all, err := pullers(ctx, l, t, o, &histograms{})
+	for _, p := range all {
+		p.each = arrival(arrivals.one())
 	}
-	consume = func(ctx context.Context) error {
-		all, watching := newLoops(), newLoops()
-		given, stop := make(chan struct{}), make(chan struct{})
-		watching.start(func() error {
-			defer close(stop)
-			return l.await(ctx, given, 10*time.Second)
-		})
-		for _, p := range pullers {
-			all.start(func() error {
-				defer p.conn.net.Close()
-				return p.run(ctx, stop)
-			})
-		}
-		err := all.wait()
-		close(given)
-		watching.wait()
-		return err
+	return func(ctx context.Context) error { return consume(ctx, l, all, latencyPatience) }, err
+}
+
+// waitingPops are as many waiting pops of all queues as are in flight, and an ack for what
+// each brings.
+func waitingPops(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (func(context.Context) error, error) {
+	group, err := t.createGroup(ctx)
+	if err != nil {
+		return nil, err
 	}
-	publish = func(ctx context.Context) error { return publishRemoting(ctx, l, t, o) }
-	return consume, publish, nil
+	o.Ack = AckBatch
+	all, err := poppers(ctx, l, t, o, group)
+	for _, p := range all {
+		p.each = arrival(arrivals.one())
+	}
+	return func(ctx context.Context) error { return consume(ctx, l, all, latencyPatience) }, err
 }
 
 // publishRemoting writes each message when it is due; answers are read beside it. A message
@@ -90,12 +90,12 @@ func publishRemoting(ctx context.Context, l *ledger, t target, o Options) error 
 }
 
 // latencyGRPC: calls of their own for publishing, and a few waiting receives.
-func latencyGRPC(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (consume, publish func(context.Context) error, err error) {
+func latencyGRPC(ctx context.Context, l *ledger, t target, o Options, arrivals *histograms) (take, publish func(context.Context) error, err error) {
 	group, err := t.createGroup(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	o.InFlight, o.AckBatch = 4, true
+	o.InFlight, o.Ack = 4, AckBatch
 	all, err := receivers(ctx, l, t, o, group)
 	if err != nil {
 		closeAll(all)
@@ -104,12 +104,9 @@ func latencyGRPC(ctx context.Context, l *ledger, t target, o Options, arrivals *
 	for _, r := range all {
 		r.each = arrival(arrivals.one())
 	}
-	consume = func(ctx context.Context) error {
-		var unused histograms
-		return receiveAll(ctx, l, all, &unused)
-	}
+	take = func(ctx context.Context) error { return receiveAll(ctx, l, all, &histograms{}) }
 	publish = func(ctx context.Context) error { return publishGRPC(ctx, l, t, o) }
-	return consume, publish, nil
+	return take, publish, nil
 }
 
 func publishGRPC(ctx context.Context, l *ledger, t target, o Options) error {

@@ -70,6 +70,9 @@ func (l *ledger) body(b []byte, number int64, sent time.Time) {
 	binary.BigEndian.PutUint64(b[16:], uint64(sent.Sub(l.epoch)))
 }
 
+// numberOf is the number in a body that received has found to be of its run.
+func numberOf(body []byte) int64 { return int64(binary.BigEndian.Uint64(body[8:])) }
+
 // received counts a delivery and returns when the message was sent. first is false for a
 // duplicate or a message of another run.
 func (l *ledger) received(body []byte) (sent time.Time, first bool) {
@@ -77,7 +80,7 @@ func (l *ledger) received(body []byte) (sent time.Time, first bool) {
 		l.foreign.Add(1)
 		return l.epoch, false
 	}
-	number := int64(binary.BigEndian.Uint64(body[8:]))
+	number := numberOf(body)
 	if number < 0 || number >= l.total || !l.filter.passes(number) {
 		l.foreign.Add(1)
 		return l.epoch, false
@@ -85,16 +88,34 @@ func (l *ledger) received(body []byte) (sent time.Time, first bool) {
 	sent = l.epoch.Add(time.Duration(binary.BigEndian.Uint64(body[16:])))
 	bit := uint64(1) << (number % 64)
 	if atomic.OrUint64(&l.seen[number/64], bit)&bit != 0 {
-		l.duplicate.Add(1)
-		l.mu.Lock()
-		if len(l.named) < 10 {
-			l.named = append(l.named, number)
-		}
-		l.mu.Unlock()
+		l.twice(number)
 		return sent, false
 	}
 	l.unique.Add(1)
 	return sent, true
+}
+
+// twice counts a delivery too many.
+func (l *ledger) twice(number int64) {
+	l.duplicate.Add(1)
+	l.mu.Lock()
+	if len(l.named) < 10 {
+		l.named = append(l.named, number)
+	}
+	l.mu.Unlock()
+}
+
+// twin is a ledger for another delivery of the same messages.
+func (l *ledger) twin() *ledger {
+	t := newLedger(int(l.total))
+	t.run, t.epoch, t.filter = l.run, l.epoch, l.filter
+	return t
+}
+
+// rewind has every message handled once more.
+func (l *ledger) rewind() {
+	l.handled.Store(0)
+	l.complete, l.completeOnce = make(chan struct{}), sync.Once{}
 }
 
 // done counts n messages as handled.

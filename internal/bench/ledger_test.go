@@ -1,13 +1,9 @@
 package bench
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
 // TestLedgerNamesWhatIsWrong: lost messages, duplicates and strangers are told apart.
@@ -74,41 +70,6 @@ func TestLedgerCompletes(t *testing.T) {
 	}
 }
 
-// TestBatchAckBits: one entry per queue, one bit per message from the batch's start.
-func TestBatchAckBits(t *testing.T) {
-	p := &popper{group: "g", target: target{topic: "t", name: "b"}}
-	body := p.batchAck([]receipt.Handle{
-		{StartOffset: 10, Offset: 10, QueueID: 1, PopTime: 5, InvisibleTime: 6, ReviveQueue: 7},
-		{StartOffset: 10, Offset: 19, QueueID: 1, PopTime: 5, InvisibleTime: 6, ReviveQueue: 7},
-		{StartOffset: 0, Offset: 2, QueueID: 2},
-	})
-	var got struct {
-		BrokerName string
-		Acks       []struct {
-			C, T, R, B     string
-			SO, PT, IT     int64
-			Queue          int32 `json:"q"`
-			ReviveQueueNum int32 `json:"rq"`
-		}
-	}
-	if err := json.Unmarshal(body, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.BrokerName != "b" || len(got.Acks) != 2 {
-		t.Fatalf("%s", body)
-	}
-	first, second := got.Acks[0], got.Acks[1]
-	if bits, _ := base64.StdEncoding.DecodeString(first.B); !slices.Equal(bits, []byte{1, 2}) {
-		t.Errorf("bits of queue 1: %v", bits)
-	}
-	if bits, _ := base64.StdEncoding.DecodeString(second.B); !slices.Equal(bits, []byte{4}) {
-		t.Errorf("bits of queue 2: %v", bits)
-	}
-	if first.C != "g" || first.T != "t" || first.SO != 10 || first.PT != 5 || first.IT != 6 || first.ReviveQueueNum != 7 {
-		t.Errorf("%+v", first)
-	}
-}
-
 func TestOptionsAreChecked(t *testing.T) {
 	good := Options{Protocol: Remoting, Namesrv: "n", Size: 1024, Connections: 1, InFlight: 1, Count: 1, Queues: 1, Batch: 32}
 	if err := good.check(); err != nil {
@@ -121,6 +82,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"size":        func(o *Options) { o.Size = 8 },
 		"batch":       func(o *Options) { o.Batch = 33 },
 		"connections": func(o *Options) { o.Connections = 0 },
+		"ack":         func(o *Options) { o.Ack = "twice" },
+		"waiting":     func(o *Options) { o.Waiting = "push" },
+		"invisible":   func(o *Options) { o.Invisible = -1 },
 	} {
 		o := good
 		spoil(&o)

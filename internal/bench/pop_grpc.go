@@ -19,7 +19,10 @@ type grpcReceiver struct {
 	group  *v2.Resource
 	queue  *v2.MessageQueue
 	size   int32
-	batch  bool
+	ack    AckMode
+	hidden *durationpb.Duration // how long what it receives stays invisible
+
+	held []*v2.AckMessageEntry // to be acknowledged later
 
 	// each is called for every first delivery with the time it was sent, if set.
 	each func(sent time.Time)
@@ -50,7 +53,7 @@ func receivers(ctx context.Context, l *ledger, t target, o Options, group string
 			all = append(all, &grpcReceiver{
 				client: c, ledger: l, group: &v2.Resource{Name: group},
 				queue: &v2.MessageQueue{Topic: c.topic, Id: -1, Broker: broker, Permission: v2.Permission_READ_WRITE},
-				size:  int32(o.Batch), batch: o.AckBatch,
+				size:  int32(o.Batch), ack: o.Ack, hidden: durationpb.New(o.invisible()),
 			})
 		}
 	}
@@ -63,15 +66,29 @@ func closeAll(all []*grpcReceiver) {
 	}
 }
 
-func popGRPC(ctx context.Context, l *ledger, t target, o Options, group string) (func(context.Context, *histograms) error, error) {
+func popGRPC(ctx context.Context, l *ledger, t target, o Options, group string) (run popRun, err error) {
 	all, err := receivers(ctx, l, t, o, group)
 	if err != nil {
 		closeAll(all)
-		return nil, err
+		return run, err
 	}
-	return func(ctx context.Context, h *histograms) error {
+	run.receive = func(ctx context.Context, h *histograms) error {
 		return receiveAll(ctx, l, all, h)
-	}, nil
+	}
+	run.acknowledge = func(ctx context.Context, h *histograms) error {
+		again, err := receivers(ctx, l, t, o, group) // the others have hung up
+		defer closeAll(again)
+		if err != nil {
+			return err
+		}
+		acking := newLoops()
+		for i, r := range again {
+			r.held, r.hist = all[i].held, h.one()
+			acking.start(r.ackHeld)
+		}
+		return acking.wait()
+	}
+	return run, nil
 }
 
 // receiveAll runs the receivers until every message is acknowledged.
@@ -81,7 +98,7 @@ func receiveAll(ctx context.Context, l *ledger, all []*grpcReceiver, h *histogra
 	watching.start(func() error {
 		defer closeAll(all) // ends the long polls
 		defer close(stop)
-		return l.await(ctx, given, 20*time.Second)
+		return l.await(ctx, given, popPatience)
 	})
 	for _, r := range all {
 		r.hist = h.one()
@@ -115,7 +132,7 @@ func (r *grpcReceiver) round() error {
 	poll := durationpb.New(popPoll)
 	stream, err := r.client.service.ReceiveMessage(ctx, &v2.ReceiveMessageRequest{
 		Group: r.group, MessageQueue: r.queue, FilterExpression: everything(), BatchSize: r.size,
-		InvisibleDuration: durationpb.New(popInvisible), LongPollingTimeout: poll,
+		InvisibleDuration: r.hidden, LongPollingTimeout: poll,
 	})
 	if err != nil {
 		return err
@@ -158,18 +175,36 @@ func (r *grpcReceiver) round() error {
 	if r.each == nil {
 		record(r.hist, time.Since(asked))
 	}
-	if r.batch {
-		return r.ack(acks)
+	switch r.ack {
+	case AckBatch:
+		return r.acknowledge(acks)
+	case AckLater:
+		r.held = append(r.held, acks...)
+	case AckOne:
+		for i := range acks {
+			if err := r.acknowledge(acks[i : i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	for i := range acks {
-		if err := r.ack(acks[i : i+1]); err != nil {
+	r.ledger.done(len(acks))
+	return nil
+}
+
+// ackHeld acknowledges what the receiver holds, one by one.
+func (r *grpcReceiver) ackHeld() error {
+	for i := range r.held {
+		asked := time.Now()
+		if err := r.acknowledge(r.held[i : i+1]); err != nil {
 			return err
 		}
+		record(r.hist, time.Since(asked))
 	}
 	return nil
 }
 
-func (r *grpcReceiver) ack(entries []*v2.AckMessageEntry) error {
+func (r *grpcReceiver) acknowledge(entries []*v2.AckMessageEntry) error {
 	answer, err := r.client.service.AckMessage(r.client.ctx, &v2.AckMessageRequest{
 		Group: r.group, Topic: r.client.topic, Entries: entries,
 	})

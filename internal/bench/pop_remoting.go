@@ -2,9 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -19,59 +16,76 @@ import (
 type popper struct {
 	conn   *conn
 	ledger *ledger
-	hist   *hdrhistogram.Histogram
+	hist   *hdrhistogram.Histogram // of receives, or of acks where they are alone
 	target target
 	group  string
-	batch  bool
+	ack    AckMode
 	pop    remoting.PopMessageRequest
 	slots  []popSlot
+
+	held  []receipt.Handle // to be acknowledged later
+	until time.Time        // if set, what is popped lapses then, whenever it was popped
+
+	// each is called for every first delivery with the time it was sent, if set.
+	each func(sent time.Time)
+	// take, if set, counts a delivery instead of the ledger and reports whether it is to be
+	// acknowledged.
+	take func(m *message.Message, h receipt.Handle) (ack bool)
 }
 
 type popSlot struct {
 	asked time.Time
 	acks  []receipt.Handle
-	first int // of how many messages of these acks this is the first delivery
 }
 
-func popRemoting(ctx context.Context, l *ledger, t target, o Options, group string) (func(context.Context, *histograms) error, error) {
-	poppers := make([]*popper, o.Connections)
-	for i := range poppers {
+// poppers connects the poppers of a run.
+func poppers(ctx context.Context, l *ledger, t target, o Options, group string) ([]*popper, error) {
+	all := make([]*popper, o.Connections)
+	var unused histograms
+	for i := range all {
 		c, err := dial(ctx, t.broker)
 		if err != nil {
 			return nil, err
 		}
-		poppers[i] = &popper{
-			conn: c, ledger: l, target: t, group: group, batch: o.AckBatch,
+		p := &popper{
+			conn: c, ledger: l, hist: unused.one(), target: t, group: group, ack: o.Ack,
 			slots: make([]popSlot, o.InFlight),
 			pop: remoting.PopMessageRequest{
 				ConsumerGroup: group, Topic: t.topic, QueueID: -1, MaxMsgNums: int32(o.Batch),
-				InvisibleTime: popInvisible.Milliseconds(), PollTime: popPoll.Milliseconds(),
+				InvisibleTime: o.invisible().Milliseconds(), PollTime: popPoll.Milliseconds(),
 				ExpType: "TAG", Exp: "*", BrokerName: t.name,
 			},
 		}
-	}
-	return func(ctx context.Context, h *histograms) error {
-		all, watching := newLoops(), newLoops()
-		given, stop := make(chan struct{}), make(chan struct{})
-		watching.start(func() error {
-			defer close(stop)
-			return l.await(ctx, given, 20*time.Second)
-		})
-		for _, p := range poppers {
-			p.hist = h.one()
-			all.start(func() error {
-				defer p.conn.net.Close()
-				return p.run(ctx, stop)
-			})
+		if l.filter.oneIn > 0 {
+			p.pop.ExpType, p.pop.Exp = "SQL92", "part = 0"
 		}
-		err := all.wait()
-		close(given)
-		watching.wait()
-		return err
-	}, nil
+		all[i] = p
+	}
+	return all, nil
 }
 
+func popRemoting(ctx context.Context, l *ledger, t target, o Options, group string) (run popRun, err error) {
+	all, err := poppers(ctx, l, t, o, group)
+	run.receive = func(ctx context.Context, h *histograms) error {
+		for _, p := range all {
+			p.hist = h.one()
+		}
+		return consume(ctx, l, all, popPatience)
+	}
+	run.acknowledge = func(ctx context.Context, h *histograms) error {
+		acking := newLoops()
+		for _, p := range all {
+			p.hist = h.one()
+			acking.start(func() error { return p.ackHeld(ctx) })
+		}
+		return acking.wait()
+	}
+	return run, err
+}
+
+// run pops until done is closed and ends the connection then.
 func (p *popper) run(ctx context.Context, done <-chan struct{}) error {
+	defer p.conn.net.Close()
 	for i := range p.slots {
 		p.ask(int32(i))
 	}
@@ -83,13 +97,12 @@ func (p *popper) run(ctx context.Context, done <-chan struct{}) error {
 		if a.Code != remoting.ResSuccess {
 			return true, refusal(a, "an ack")
 		}
-		if p.batch {
-			p.ledger.done(s.first)
-			s.acks = s.acks[:0]
-		} else {
-			p.ledger.done(1)
-			s.acks = s.acks[1:]
+		n := 1
+		if p.ack == AckBatch {
+			n = len(s.acks)
 		}
+		p.ledger.done(n)
+		s.acks = s.acks[n:]
 		p.follow(a.Opaque)
 		return false, nil
 	})
@@ -99,120 +112,124 @@ func (p *popper) ask(i int32) {
 	now := time.Now()
 	p.slots[i].asked = now
 	p.pop.BornTime = now.UnixMilli()
+	if !p.until.IsZero() {
+		p.pop.InvisibleTime = max(p.until.Sub(now).Milliseconds(), 1)
+	}
 	p.conn.request(remoting.ReqPopMessage, i, &p.pop, nil)
 }
 
 // popped takes a pop's answer.
 func (p *popper) popped(i int32, a *remoting.Command) error {
 	s := &p.slots[i]
-	switch a.Code {
-	case remoting.ResSuccess:
-	case remoting.ResPollingTimeout, remoting.ResPollingFull:
+	switch {
+	case a.Code == remoting.ResSuccess:
+	case a.Code == remoting.ResPollingTimeout, a.Code == remoting.ResPollingFull:
 		p.ask(i)
 		return nil
-	default:
-		if !busy(a.Code) {
-			return refusal(a, "a pop")
-		}
+	case busy(a.Code):
 		p.ledger.refused.Add(1)
 		p.ask(i)
 		return nil
+	default:
+		return refusal(a, "a pop")
 	}
 	record(p.hist, time.Since(s.asked))
-	var h remoting.PopMessageResponse
-	if err := a.Decode(&h); err != nil {
-		return err
-	}
-	if err := p.receipts(s, h, a.Body); err != nil {
-		return err
-	}
-	p.follow(i)
-	return nil
-}
-
-// receipts makes the receipt of every message, as official clients do.
-func (p *popper) receipts(s *popSlot, h remoting.PopMessageResponse, body []byte) error {
-	starts, err := receipt.ParseStartOffsets(h.StartOffsetInfo)
+	of, err := readPopped(a, p.target.name)
 	if err != nil {
 		return err
 	}
-	s.acks, s.first = s.acks[:0], 0
+	s.acks = s.acks[:0]
 	var m message.Message
-	for len(body) > 0 {
+	for body := a.Body; len(body) > 0; {
 		n, err := message.DecodeStored(body, &m)
 		if err != nil {
 			return err
 		}
 		body = body[n:]
-		if _, first := p.ledger.received(m.Body); first {
-			s.first++
-		} else {
-			continue // a duplicate is counted, and its first delivery acknowledged
+		h, err := of.receipt(&m)
+		if err != nil {
+			return err
 		}
-		q := receipt.Queue{RetryFlag: receipt.FlagNormal, QueueID: m.QueueID}
-		start, ok := starts[q]
-		if !ok {
-			return fmt.Errorf("queue %d is not in the answer's start offsets %q", m.QueueID, h.StartOffsetInfo)
+		if p.taken(&m, h) {
+			s.acks = append(s.acks, h)
 		}
-		s.acks = append(s.acks, receipt.Handle{
-			StartOffset: start, PopTime: h.PopTime, InvisibleTime: h.InvisibleTime, ReviveQueue: h.ReviveQid,
-			Broker: p.target.name, QueueID: m.QueueID, Offset: m.QueueOffset, LogOffset: receipt.NoLogOffset,
-		})
 	}
+	p.follow(i)
 	return nil
+}
+
+// taken counts a delivery and reports whether it is to be acknowledged: of a duplicate, only
+// the first delivery is.
+func (p *popper) taken(m *message.Message, h receipt.Handle) (ack bool) {
+	if p.take != nil {
+		return p.take(m, h)
+	}
+	sent, first := p.ledger.received(m.Body)
+	if !first {
+		return false
+	}
+	if p.each != nil {
+		p.each(sent)
+	}
+	switch p.ack {
+	case AckOne, AckBatch:
+		return true
+	case AckLater:
+		p.held = append(p.held, h)
+	}
+	p.ledger.done(1)
+	return false
 }
 
 // follow sends the slot's next request: an ack, or a pop when all is acknowledged.
 func (p *popper) follow(i int32) {
-	s := &p.slots[i]
-	switch {
+	switch s := &p.slots[i]; {
 	case len(s.acks) == 0:
 		p.ask(i)
-	case p.batch:
-		p.conn.request(remoting.ReqBatchAckMessage, i, nil, p.batchAck(s.acks))
+	case p.ack == AckBatch:
+		p.conn.request(remoting.ReqBatchAckMessage, i, nil, ackBatch(p.group, p.target.topic, s.acks))
 	default:
-		h := s.acks[0]
-		p.conn.request(remoting.ReqAckMessage, i, &remoting.AckMessageRequest{
-			ConsumerGroup: p.group, Topic: p.target.topic, QueueID: h.QueueID,
-			ExtraInfo: h.String(), Offset: h.Offset, BrokerName: p.target.name,
-		}, nil)
+		p.askAck(i, s.acks[0])
 	}
 }
 
-// batchAck is the body of BATCH_ACK_MESSAGE: one entry per queue with a bit per message,
-// counted from the batch's start offset.
-func (p *popper) batchAck(acks []receipt.Handle) []byte {
-	type entry struct {
-		Group     string `json:"c"`
-		Topic     string `json:"t"`
-		Retry     string `json:"r"`
-		Start     int64  `json:"so"`
-		Queue     int32  `json:"q"`
-		Revive    int32  `json:"rq"`
-		PopTime   int64  `json:"pt"`
-		Invisible int64  `json:"it"`
-		Bits      string `json:"b"`
+func (p *popper) askAck(i int32, h receipt.Handle) {
+	p.conn.request(remoting.ReqAckMessage, i, &remoting.AckMessageRequest{
+		ConsumerGroup: p.group, Topic: h.RealTopic(p.target.topic, p.group), QueueID: h.QueueID,
+		ExtraInfo: h.String(), Offset: h.Offset, BrokerName: p.target.name,
+	}, nil)
+}
+
+// ackHeld acknowledges what the popper holds, one by one, over a connection of its own.
+func (p *popper) ackHeld(ctx context.Context) (err error) {
+	if p.conn, err = dial(ctx, p.target.broker); err != nil {
+		return err
 	}
-	bits := map[int32][]byte{}
-	var entries []entry
-	for _, h := range acks {
-		at := h.Offset - h.StartOffset
-		b, ok := bits[h.QueueID]
-		if !ok {
-			entries = append(entries, entry{
-				Group: p.group, Topic: p.target.topic, Retry: "0", Start: h.StartOffset, Queue: h.QueueID,
-				Revive: h.ReviveQueue, PopTime: h.PopTime, Invisible: h.InvisibleTime,
-			})
+	defer p.conn.net.Close()
+	next, waiting := 0, 0
+	ack := func(i int32) {
+		if next == len(p.held) {
+			return
 		}
-		for int64(len(b)) <= at/8 {
-			b = append(b, 0)
+		p.slots[i].asked = time.Now()
+		p.askAck(i, p.held[next])
+		next++
+		waiting++
+	}
+	for i := range p.slots {
+		ack(int32(i))
+	}
+	if waiting == 0 {
+		return nil
+	}
+	return p.conn.loop(ctx, nil, func(a *remoting.Command) (bool, error) {
+		if a.Code != remoting.ResSuccess {
+			return true, refusal(a, "an ack")
 		}
-		b[at/8] |= 1 << (at % 8)
-		bits[h.QueueID] = b
-	}
-	for i := range entries {
-		entries[i].Bits = base64.StdEncoding.EncodeToString(bits[entries[i].Queue])
-	}
-	body, _ := json.Marshal(map[string]any{"brokerName": p.target.name, "acks": entries})
-	return body
+		record(p.hist, time.Since(p.slots[a.Opaque].asked))
+		p.ledger.done(1)
+		waiting--
+		ack(a.Opaque)
+		return waiting == 0, nil
+	})
 }

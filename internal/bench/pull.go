@@ -20,13 +20,9 @@ func runPull(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	var h histograms
-	watch := o.watch(l, l.handled.Load)
-	began := time.Now()
-	o.Begin()
-	err = pullRemoting(ctx, l, t, o, &h, 20*time.Second)
-	took := time.Since(began)
-	o.End()
-	watch()
+	took, err := o.measure(l, l.handled.Load, func() error {
+		return pullRemoting(ctx, l, t, o, &h, 20*time.Second)
+	})
 	if err != nil {
 		return Result{}, err
 	}

@@ -53,7 +53,9 @@ func (p *puller) pull(queue int32) {
 	p.conn.request(remoting.ReqPullMessage, queue, &p.header, nil)
 }
 
+// run ends the connection when it ends.
 func (p *puller) run(ctx context.Context, done <-chan struct{}) error {
+	defer p.conn.net.Close()
 	for queue := range p.queues {
 		p.pull(queue)
 	}
@@ -114,39 +116,30 @@ func (p *puller) take(body []byte) (n int, err error) {
 	return n, nil
 }
 
+// pullers connects the pullers of a run, each with its part of the queues.
+func pullers(ctx context.Context, l *ledger, t target, o Options, h *histograms) ([]*puller, error) {
+	all := make([]*puller, min(o.Connections, t.queues))
+	for i := range all {
+		c, err := dial(ctx, t.broker)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = newPuller(c, l, t, o, "bench-pullers", h.one())
+	}
+	for queue := range t.queues {
+		all[queue%len(all)].queues[int32(queue)] = &queueRead{}
+	}
+	return all, nil
+}
+
 // pullRemoting reads all queues until every message of the ledger was seen. patience limits
 // how long it goes on without a new one.
 func pullRemoting(ctx context.Context, l *ledger, t target, o Options, h *histograms, patience time.Duration) error {
-	if o.Batch < 1 {
-		o.Batch = 32
+	all, err := pullers(ctx, l, t, o, h)
+	if err != nil {
+		return err
 	}
-	all := newLoops()
-	given := make(chan struct{})
-	pullers := make([]*puller, min(o.Connections, t.queues))
-	for i := range pullers {
-		c, err := dial(ctx, t.broker)
-		if err != nil {
-			return err
-		}
-		defer c.net.Close()
-		pullers[i] = newPuller(c, l, t, o, "bench-pullers", h.one())
-	}
-	for queue := range t.queues {
-		pullers[queue%len(pullers)].queues[int32(queue)] = &queueRead{}
-	}
-	stop := make(chan struct{})
-	watching := newLoops()
-	watching.start(func() error {
-		defer close(stop)
-		return l.await(ctx, given, patience)
-	})
-	for _, p := range pullers {
-		all.start(func() error { return p.run(ctx, stop) })
-	}
-	err := all.wait()
-	close(given)
-	watching.wait()
-	return err
+	return consume(ctx, l, all, patience)
 }
 
 // await returns when all messages are handled, when given is closed, or when none came for

@@ -33,7 +33,8 @@ type Usage struct {
 	CPUSeconds           float64 `json:"cpu_seconds"`
 	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million"`
 	PeakResidentMB       float64 `json:"peak_resident_mb"`
-	PeakPrivateMB        float64 `json:"peak_private_mb"` // anonymous memory: without mapped files
+	PeakPrivateMB        float64 `json:"peak_private_mb"`  // anonymous memory: without mapped files
+	GrownPrivateMB       float64 `json:"grown_private_mb"` // from the beginning to the peak
 }
 
 // Complete reports whether every message was seen exactly once.
@@ -66,9 +67,12 @@ type histograms struct {
 	all []*hdrhistogram.Histogram
 }
 
-// one returns a histogram for the caller alone: a microsecond to a minute, three digits.
+// longest is what longer times are filed as: ten minutes, in microseconds.
+const longest = 600_000_000
+
+// one returns a histogram for the caller alone: a microsecond to the longest, three digits.
 func (h *histograms) one() *hdrhistogram.Histogram {
-	g := hdrhistogram.New(1, 60_000_000, 3)
+	g := hdrhistogram.New(1, longest, 3)
 	h.mu.Lock()
 	h.all = append(h.all, g)
 	h.mu.Unlock()
@@ -76,11 +80,11 @@ func (h *histograms) one() *hdrhistogram.Histogram {
 }
 
 func record(g *hdrhistogram.Histogram, d time.Duration) {
-	g.RecordValue(min(max(d.Microseconds(), 1), 60_000_000))
+	g.RecordValue(min(max(d.Microseconds(), 1), longest))
 }
 
 func (h *histograms) latency() Latency {
-	sum := hdrhistogram.New(1, 60_000_000, 3)
+	sum := hdrhistogram.New(1, longest, 3)
 	for _, g := range h.all {
 		sum.Merge(g)
 	}

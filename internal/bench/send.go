@@ -34,16 +34,12 @@ func runSend(ctx context.Context, o Options) (Result, error) {
 	l := newLedger(o.Count)
 	var h histograms
 	var limit time.Time
-	watch := o.watch(l, func() int64 { return l.stored.Load() })
-	began := time.Now()
-	if o.Duration > 0 {
-		limit = began.Add(o.Duration)
-	}
-	o.Begin()
-	err = send(ctx, l, t, o, &h, limit)
-	took := time.Since(began)
-	o.End()
-	watch()
+	took, err := o.measure(l, l.stored.Load, func() error {
+		if o.Duration > 0 {
+			limit = time.Now().Add(o.Duration)
+		}
+		return send(ctx, l, t, o, &h, limit)
+	})
 	if err != nil {
 		return Result{}, err
 	}
@@ -81,6 +77,18 @@ func again(ctx context.Context, o Options, t target) (target, error) {
 		return t, fmt.Errorf("--warmup needs a topic of its own: leave --topic out")
 	}
 	return o.prepare(ctx)
+}
+
+// measure runs the measured part of a run and returns how long it took. done is how many
+// messages are through.
+func (o Options) measure(l *ledger, done func() int64, run func() error) (time.Duration, error) {
+	watch := o.watch(l, done)
+	defer watch()
+	began := time.Now()
+	o.Begin()
+	defer o.End()
+	err := run()
+	return time.Since(began), err
 }
 
 // watch reports progress until the returned function is called.

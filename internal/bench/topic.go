@@ -108,6 +108,12 @@ func (t target) createGroup(ctx context.Context) (string, error) {
 	return group, err
 }
 
+// deleteGroup deletes the group with all that it has in flight.
+func (t target) deleteGroup(ctx context.Context, group string) error {
+	_, err := ask(ctx, t.broker, remoting.ReqDeleteSubscriptionGroup, &remoting.DeleteSubscriptionGroupRequest{GroupName: group, CleanOffset: true}, nil)
+	return err
+}
+
 // uniqueKeys makes UNIQ_KEY properties: a prefix for the run and the message's number.
 type uniqueKeys struct{ prefix string }
 

@@ -1,12 +1,25 @@
 package bench_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/bolidemq/bolide/bolidetest"
 	"github.com/bolidemq/bolide/internal/bench"
 )
+
+// TestLapseNeedsTime: messages that lapse before all of them are popped measure nothing.
+func TestLapseNeedsTime(t *testing.T) {
+	srv := bolidetest.Start(t)
+	_, err := bench.Workloads["lapse"](t.Context(), bench.Options{
+		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Invisible: time.Millisecond,
+		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Count: 100, Batch: 32,
+	})
+	if err == nil || !strings.Contains(err.Error(), "--invisible has to be longer") {
+		t.Errorf("%v", err)
+	}
+}
 
 // TestWorkloads runs every workload over both protocols against a server in this process: a
 // run is complete only when every message was seen exactly once.
@@ -26,12 +39,29 @@ func TestWorkloads(t *testing.T) {
 		{"pull by SQL92", "pull", func(o *bench.Options) { o.Protocol, o.OneIn = bench.Remoting, 7 }},
 		{"latency by SQL92", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration, o.OneIn = bench.Remoting, 500, time.Second, 7 }},
 		{"pop over Remoting", "pop", func(o *bench.Options) { o.Protocol = bench.Remoting }},
-		{"pop over Remoting, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.AckBatch = bench.Remoting, true }},
+		{"pop over Remoting, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.Remoting, bench.AckBatch }},
+		{"pop over Remoting, no acks", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.Remoting, bench.AckNone }},
+		{"pop over Remoting, acks later", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.Remoting, bench.AckLater }},
+		{"latency of a waiting pop", "latency", func(o *bench.Options) {
+			o.Protocol, o.Waiting, o.Rate, o.Duration = bench.Remoting, bench.WaitingPop, 500, time.Second
+		}},
+		{"latency of a waiting pop by SQL92", "latency", func(o *bench.Options) {
+			o.Protocol, o.Waiting, o.Rate, o.Duration, o.OneIn = bench.Remoting, bench.WaitingPop, 500, time.Second, 7
+		}},
+		{"lapse together", "lapse", func(o *bench.Options) { o.Protocol, o.Invisible = bench.Remoting, 3*time.Second }},
+		{"lapse together, batch acks", "lapse", func(o *bench.Options) {
+			o.Protocol, o.Invisible, o.Ack = bench.Remoting, 3*time.Second, bench.AckBatch
+		}},
+		{"lapse one by one", "lapse", func(o *bench.Options) {
+			o.Protocol, o.Invisible, o.Rate, o.Duration = bench.Remoting, 2*time.Second, 500, time.Second
+		}},
 		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"send over gRPC", "send", func(o *bench.Options) { o.Protocol = bench.GRPC }},
 		{"send over gRPC and TLS", "send", func(o *bench.Options) { o.Protocol, o.TLS = bench.GRPC, true }},
 		{"pop over gRPC", "pop", func(o *bench.Options) { o.Protocol = bench.GRPC }},
-		{"pop over gRPC, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.AckBatch = bench.GRPC, true }},
+		{"pop over gRPC, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.GRPC, bench.AckBatch }},
+		{"pop over gRPC, no acks", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.GRPC, bench.AckNone }},
+		{"pop over gRPC, acks later", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.GRPC, bench.AckLater }},
 		{"latency over gRPC", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.GRPC, 500, time.Second }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bolidemq/bolide/internal/bench"
 )
@@ -23,6 +24,14 @@ type benchFlags struct {
 	quiet    bool
 }
 
+// workloadFlags are the flags of one workload. Each has its own, since a flag's default is
+// written to its variable when it is made.
+type workloadFlags struct {
+	batch, oneIn, rate  int
+	duration, invisible time.Duration
+	ack, waiting        string
+}
+
 func benchCommand() *cobra.Command {
 	var f benchFlags
 	c := folder("bench", "Measure a server, Bolide or any other that speaks RocketMQ's protocols")
@@ -33,7 +42,8 @@ func benchCommand() *cobra.Command {
 		"With --server-pid, once per process of the server on this machine, its CPU seconds per\n" +
 		"million messages and its peak memory are measured too."
 	c.Example = "  bolide bench send --count 100000\n" +
-		"  bolide bench latency --protocol grpc --rate 1000"
+		"  bolide bench latency --protocol grpc --rate 1000\n" +
+		"  bolide bench lapse --count 100000"
 	p := c.PersistentFlags()
 	p.StringVar(&f.protocol, "protocol", "remoting", "`NAME` of the protocol: remoting or grpc")
 	p.StringVarP(&f.options.Namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of a name server, with either protocol; NAMESRV_ADDR sets the default")
@@ -50,43 +60,66 @@ func benchCommand() *cobra.Command {
 	p.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 	p.BoolVar(&f.quiet, "quiet", false, "print no progress, which a terminal alone gets anyway")
 	c.AddCommand(
-		f.workload("send", "Send and wait for acknowledgements", nil),
-		f.workload("pull", "Read a backlog queue by queue", func(c *cobra.Command) {
-			c.Flags().IntVar(&f.options.Batch, "batch", 32, "`NUMBER` of messages per pull, at most")
-			f.sqlFlag(c)
+		f.workload("send", "Send and wait for acknowledgements", func(w *workloadFlags, p *pflag.FlagSet) {
+			p.DurationVar(&w.duration, "duration", 0, "end after this time, if --count is not reached before")
 		}),
-		f.workload("pop", "Receive a backlog and acknowledge it", func(c *cobra.Command) {
-			c.Flags().IntVar(&f.options.Batch, "batch", 32, "`NUMBER` of messages per receive, at most")
-			c.Flags().BoolVar(&f.options.AckBatch, "ack-batch", false, "one acknowledgement per batch, rather than per message")
+		f.workload("pull", "Read a backlog queue by queue", func(w *workloadFlags, p *pflag.FlagSet) {
+			p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per pull, at most")
+			w.sql(p)
 		}),
-		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(c *cobra.Command) {
-			c.Flags().IntVar(&f.options.Rate, "rate", 1000, "`NUMBER` of messages a second")
-			c.Flags().DurationVar(&f.options.Duration, "duration", 10*time.Second, "for how long")
-			f.sqlFlag(c)
+		f.workload("pop", "Receive a backlog and acknowledge it", func(w *workloadFlags, p *pflag.FlagSet) {
+			w.pop(p, "one (each message by itself), batch (together what came together), none,\n"+
+				"or later (each by itself when all were received: that alone is measured)")
+			p.DurationVar(&w.invisible, "invisible", 0, "for how long messages are invisible (default a minute, or an hour with --ack none and later)")
+		}),
+		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
+			w.paced(p, 1000, "`NUMBER` of messages a second")
+			p.StringVar(&w.waiting, "waiting", "pull", "how consumers wait over Remoting: `HOW` is pull or pop")
+			w.sql(p)
+		}),
+		f.workload("lapse", "Receive, let the invisible time lapse and receive again", func(w *workloadFlags, p *pflag.FlagSet) {
+			w.pop(p, "one (each message by itself) or batch (together what came together)")
+			w.paced(p, 0, "`NUMBER` of messages a second, which lapse one by one (default: --count of them lapse in one moment)")
+			p.DurationVar(&w.invisible, "invisible", 0, "for how long messages are invisible, enough to receive all of them (default 15s)")
 		}),
 	)
 	return c
 }
 
-func (f *benchFlags) sqlFlag(c *cobra.Command) {
-	c.Flags().IntVar(&f.options.OneIn, "sql-one-in", 0, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
+func (w *workloadFlags) sql(p *pflag.FlagSet) {
+	p.IntVar(&w.oneIn, "sql-one-in", 0, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
 }
 
-func (f *benchFlags) workload(name, short string, more func(*cobra.Command)) *cobra.Command {
+func (w *workloadFlags) pop(p *pflag.FlagSet, acks string) {
+	p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per receive, at most")
+	p.StringVar(&w.ack, "ack", "one", "what is acknowledged: `WHICH` is "+acks)
+}
+
+func (w *workloadFlags) paced(p *pflag.FlagSet, standard int, rate string) {
+	p.IntVar(&w.rate, "rate", standard, rate)
+	p.DurationVar(&w.duration, "duration", 10*time.Second, "for how long messages are sent at --rate")
+}
+
+// options are those of the run.
+func (w *workloadFlags) options(common bench.Options) bench.Options {
+	o := common
+	o.Batch, o.OneIn, o.Rate = w.batch, w.oneIn, w.rate
+	o.Duration, o.Invisible = w.duration, w.invisible
+	o.Ack, o.Waiting = bench.AckMode(w.ack), bench.Waiting(w.waiting)
+	if o.Batch == 0 {
+		o.Batch = 32 // of reading back, where no flag says it
+	}
+	return o
+}
+
+func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pflag.FlagSet)) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
-	if more != nil {
-		more(c)
-	}
-	if name == "send" {
-		c.Flags().DurationVar(&f.options.Duration, "duration", 0, "end after this time, if --count is not reached before")
-	}
+	var w workloadFlags
+	more(&w, c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		o := f.options
+		o := w.options(f.options)
 		o.Protocol = bench.Protocol(f.protocol)
 		o.Namesrv, _, _ = strings.Cut(o.Namesrv, ";") // NAMESRV_ADDR may list several
-		if o.Batch == 0 {
-			o.Batch = 32
-		}
 		var watch *processWatch
 		o.Begin = func() { watch = watchProcesses(f.pids) }
 		var usage *bench.Usage
@@ -153,7 +186,8 @@ func printResult(w io.Writer, r bench.Result, asJSON bool) error {
 	}
 	if r.Server != nil {
 		line("server CPU", "%.2f s, %.1f s per million messages", r.Server.CPUSeconds, r.Server.CPUSecondsPerMillion)
-		line("server memory", "peak %.0f MB resident, %.0f MB private", r.Server.PeakResidentMB, r.Server.PeakPrivateMB)
+		line("server memory", "peak %.0f MB resident, %.0f MB private, of which %.0f MB more than at the start",
+			r.Server.PeakResidentMB, r.Server.PeakPrivateMB, r.Server.GrownPrivateMB)
 	}
 	return t.Flush()
 }

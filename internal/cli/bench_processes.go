@@ -15,7 +15,7 @@ import (
 // processWatch looks at the processes of a server through /proc while they are measured.
 type processWatch struct {
 	pids    []int
-	before  float64
+	before  struct{ cpu, private float64 }
 	ended   chan struct{}
 	looking errgroup.Group
 	peak    struct{ resident, private float64 } // MB, all processes together
@@ -28,8 +28,9 @@ func watchProcesses(pids []int) *processWatch {
 	if len(pids) == 0 {
 		return w
 	}
-	w.before = w.cpuSeconds()
+	w.before.cpu = w.cpuSeconds()
 	w.look()
+	w.before.private = w.peak.private
 	w.looking.Go(func() error {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
@@ -46,14 +47,15 @@ func watchProcesses(pids []int) *processWatch {
 }
 
 func (w *processWatch) stop() *bench.Usage {
-	cpu := w.cpuSeconds() - w.before
+	cpu := w.cpuSeconds() - w.before.cpu
 	close(w.ended)
 	w.looking.Wait()
 	if len(w.pids) == 0 || w.broken {
 		return nil
 	}
 	w.look()
-	return &bench.Usage{CPUSeconds: cpu, PeakResidentMB: w.peak.resident, PeakPrivateMB: w.peak.private}
+	return &bench.Usage{CPUSeconds: cpu, PeakResidentMB: w.peak.resident, PeakPrivateMB: w.peak.private,
+		GrownPrivateMB: w.peak.private - w.before.private}
 }
 
 func (w *processWatch) look() {
