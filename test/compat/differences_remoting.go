@@ -100,6 +100,30 @@ var remotingDifferences = []difference{
 			h.Batch = true
 			return w.says(w.call(w.broker(), remoting.ReqSendBatchMessage, h, bytes.Repeat(one, 65_537)))
 		},
+	}, {
+		row: "heartbeat without subscriptions that the broker has never seen", apache: `false`, bolide: `true`,
+		ask: func(w *wire) string {
+			a := w.ok(w.call(w.broker(), remoting.ReqHeartBeat, nil, remoting.Marshal(&remoting.HeartbeatData{ClientID: w.fresh("client"),
+				ConsumerDataSet: []remoting.ConsumerData{{GroupName: w.group(), ConsumeType: remoting.ConsumePassively, MessageModel: remoting.Clustering,
+					ConsumeFromWhere: remoting.ConsumeFromLastOffset}}, HeartbeatFingerprint: 7, WithoutSub: true})))
+			return fmt.Sprint(a.Ext.Is("IS_SUB_CHANGE", "true"))
+		},
+	}, {
+		row: "pull with `slaveReadEnable`: which broker to ask next", apache: `2`, bolide: `0`,
+		ask: func(w *wire) string {
+			set := func(on string) { // Bolide has no such setting
+				w.call(w.broker(), remoting.ReqUpdateBrokerConfig, nil, []byte("slaveReadEnable="+on))
+			}
+			set("true")
+			defer set("false")
+			topic, group := w.filled("a"), w.fresh("group")
+			w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, fmt.Appendf(nil,
+				`{"groupName":%q,"consumeEnable":true,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":2,"whichBrokerWhenConsumeSlowly":3}`, group)))
+			var h remoting.PullMessageResponse
+			w.must(w.ok(w.call(w.broker(), remoting.ReqPullMessage, &remoting.PullMessageRequest{ConsumerGroup: group, Topic: topic, MaxMsgNums: 1,
+				SysFlag: remoting.PullSubscription, Subscription: "*", ExpressionType: "TAG"}, nil)).Decode(&h))
+			return fmt.Sprint(h.SuggestWhichBrokerID)
+		},
 	},
 }
 
