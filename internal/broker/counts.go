@@ -71,11 +71,17 @@ func (b *Broker) popEvents(o *Options) pop.Events {
 // publishEvents are the caller's, and the counts that tools ask for.
 func (b *Broker) publishEvents(o *Options) publish.Events {
 	events := o.Events.Publish
-	sentBack, deadLettered := events.SentBack, events.DeadLettered
+	sentBack, retried, deadLettered := events.SentBack, events.Retried, events.DeadLettered
 	events.SentBack = func(group, topic string) {
 		b.Admin.Counters.Get(admin.SndbckPutNums, topic, group).Add(1)
 		if sentBack != nil {
 			sentBack(group, topic)
+		}
+	}
+	events.Retried = func(group, topic string) {
+		b.Admin.Counters.Get(admin.PopRetryNums, topic, group).Add(1)
+		if retried != nil {
+			retried(group, topic)
 		}
 	}
 	events.DeadLettered = func(group, topic, reason string) {

@@ -23,6 +23,7 @@ const (
 	BrokerCkNums  = "BROKER_CK_NUMS"
 	SndbckPutNums = "SNDBCK_PUT_NUMS"
 	DLQPutNums    = "DLQ_PUT_NUMS"
+	PopRetryNums  = "POP_RETRY_PUT_NUMS" // deliveries of POP that lapsed, to come again
 )
 
 // mostCounters bounds what names out of the air can cost; a counter is 1 KiB.

@@ -2,10 +2,13 @@ package admin
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // QueueExtent is what one queue holds.
@@ -40,6 +43,10 @@ type Progress struct {
 	Consumed  int64 // the next message that is not done
 	InFlight  int64 // messages that it has received and is not done with
 	Ready     int64 // messages that it could receive
+	Blocked   int64 // messages that wait for one of their message group to be done
+	Oldest    int64 // the lowest message of all these
+	Next      int64 // the lowest one that it could receive
+	Pops      bool  // it pops them, or is connected to do so
 	LastStore int64 // when the last message before Consumed was stored, ms; 0 = unknown
 }
 
@@ -68,7 +75,8 @@ func (a *Admin) ConsumeStats(group, topic string, listed []string) (out []Progre
 }
 
 // EachProgress calls each with every group that has come anywhere or is connected, and how
-// far it has come. It passes through each table once, whatever the number of groups.
+// far it has come; in what it pops, retries included. It passes through each table once,
+// whatever the number of groups.
 func (a *Admin) EachProgress(each func(group string, list []Progress)) {
 	popped := a.popped(nil)
 	topics := a.consumed(popped)
@@ -77,20 +85,46 @@ func (a *Admin) EachProgress(each func(group string, list []Progress)) {
 			topics[name] = nil
 		}
 	}
-	for group, names := range topics {
-		online, subscribes := a.subscriptions(group)
-		for name := range subscribes {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		var list []Progress
-		for _, name := range slices.Compact(names) {
-			if !online || subscribes[name] {
-				list = a.appendProgress(list, group, name, popped)
-			}
-		}
-		each(group, list)
+	pops := make(map[[2]string]bool, len(popped)) // by group and topic
+	for k := range popped {
+		pops[[2]string{k.group, k.topic}] = true
 	}
+	for group, list := range topics {
+		each(group, a.progressOf(group, list, popped, pops))
+	}
+}
+
+// progressOf is that of one group, which has come somewhere in the given topics.
+func (a *Admin) progressOf(group string, topics []string, popped map[windowKey]pop.Figures, pops map[[2]string]bool) (out []Progress) {
+	online, subscribes := a.subscriptions(group)
+	kind, _, _ := a.o.Clients.Model(group)
+	if online {
+		topics = slices.Collect(maps.Keys(subscribes))
+	}
+	seen := make(map[string]bool)
+	add := func(name string, pops bool) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		from := len(out)
+		out = a.appendProgress(out, group, name, popped)
+		for i := range out[from:] {
+			out[from+i].Pops = pops
+		}
+	}
+	for _, name := range topics {
+		if origin, ok := names.OriginTopic(name, group); ok {
+			name = origin
+		}
+		pops := pops[[2]string{group, name}] || kind == clients.ConsumePop && !names.IsRetry(name)
+		add(name, pops)
+		if pops {
+			add(names.PopRetryV1(name, group), true)
+			add(names.PopRetryV2(name, group), true)
+		}
+	}
+	return out
 }
 
 // GroupRate is how many messages a second a group has got over the last minute, of the
@@ -173,7 +207,15 @@ func (a *Admin) progress(k windowKey, popped map[windowKey]pop.Figures) Progress
 	next := max(p.Consumed, f.Next)
 	pulled, _ := a.o.Offsets.QueryPull(k.group, k.topic, k.queue)
 	pulled = max(pulled, next)
-	p.InFlight, p.Ready = int64(f.InFlight)+pulled-next, max(0, p.End-pulled)+int64(f.Aside)
+	p.Blocked, p.InFlight = int64(f.Blocked), int64(f.InFlight)+pulled-next
+	p.Ready = max(0, p.End-pulled) + int64(f.Aside) - p.Blocked
+	p.Oldest, p.Next = next, pulled
+	if f.InFlight+f.Aside > 0 {
+		p.Oldest = f.Lowest
+	}
+	if f.FirstFree < f.Next {
+		p.Next = f.FirstFree
+	}
 	if p.Consumed > 0 {
 		p.LastStore = max(0, a.o.Store.StoreTimeAt(k.topic, k.queue, p.Consumed-1))
 	}

@@ -98,13 +98,16 @@ func (p *Popper) Count(group, topic string) (c Counts) {
 	return c
 }
 
-// Figures are those of one queue of a group; Topic is the real one, a retry topic for
-// redeliveries.
+// Figures are those of one queue of a group, of one moment. What is below Next and neither
+// in flight nor set aside is done.
 type Figures struct {
-	Group, Topic    string
+	Group, Topic    string // the real topic, a retry topic for redeliveries
 	QueueID         int32
-	Next            int64 // offsets below are in flight, set aside, or done
+	Next            int64
+	Lowest          int64 // the lowest message that is not done
 	InFlight, Aside int
+	Blocked         int   // of those set aside, how many wait for a message group
+	FirstFree       int64 // the lowest message that could be handed out; Next if none is set aside
 }
 
 // Figures lists all queues that the groups that match have popped from; nil: all groups.
@@ -115,8 +118,18 @@ func (p *Popper) Figures(match func(group string) bool) []Figures {
 			continue
 		}
 		w.mu.Lock()
-		out = append(out, Figures{w.key.group, w.key.topic, w.key.queue, w.mu.next, w.mu.inFlight, len(w.mu.aside)})
+		f := Figures{Group: w.key.group, Topic: w.key.topic, QueueID: w.key.queue, Next: w.mu.next, Lowest: w.lowestLocked(),
+			InFlight: w.mu.inFlight, Aside: len(w.mu.aside), FirstFree: w.mu.next}
+		for i := range w.mu.aside {
+			switch e := &w.mu.aside[i]; {
+			case w.mu.busy[e.group] > 0:
+				f.Blocked++
+			case f.FirstFree == w.mu.next:
+				f.FirstFree = e.offset
+			}
+		}
 		w.mu.Unlock()
+		out = append(out, f)
 	}
 	return out
 }

@@ -66,8 +66,9 @@ type Options struct {
 // Events tell what happened; each may be nil.
 type Events struct {
 	Refused      func(topic string, err error)
-	SentBack     func(group, topic string) // a consumer has given a message back
-	DeadLettered func(group, topic, reason string)
+	SentBack     func(group, topic string)         // a consumer has given a message back
+	Retried      func(group, topic string)         // a lapsed delivery's copy is stored; topic is where it was first sent to
+	DeadLettered func(group, topic, reason string) // it is stored; topic is where it was first sent to
 }
 
 // Publisher is safe for concurrent use. It has no state of its own.
@@ -125,6 +126,10 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	}
 	if t.created && p.o.Announce != nil {
 		done = announced(p.o.Announce, m.Topic, done)
+	}
+	if dead := t.dead; dead != nil {
+		stored := done
+		done = func(at storage.Placed, err error) { p.toll(dead, err); stored(at, err) }
 	}
 	scratch := scratchPool.Get().(*[]byte)
 	p.fillIn(m, &t, r, scratch)

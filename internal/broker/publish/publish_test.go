@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -493,6 +494,38 @@ func TestPriorityIsTheQueue(t *testing.T) {
 		if got := f.store.stored[len(f.store.stored)-1].QueueID; got != c.want {
 			t.Errorf("topic %s, priority %q: queue %d, want %d", c.topic, c.priority, got, c.want)
 		}
+	}
+}
+
+// A dead letter is told of once it is stored, with the topic that it was first sent to: one
+// that is tried again until there is room counts once.
+func TestDeadLettersAreToldOnce(t *testing.T) {
+	f := newFixture(t)
+	first := &message.Message{Topic: "T", Body: []byte("x"), BornHost: host, StoreHost: host}
+	again := &message.Message{Topic: "%RETRY%g", Properties: props("RETRY_TOPIC=T;"), ReconsumeTimes: 9, Body: []byte("x"), BornHost: host, StoreHost: host}
+	popped := &message.Message{Topic: "%RETRY%g_T", Body: []byte("x"), BornHost: host, StoreHost: host}
+	ways := []func(done func(error)){
+		func(done func(error)) { f.SendBack(SendBack{Group: "g", DelayLevel: -1}, done) },
+		func(done func(error)) {
+			f.Publish(again.Clone(), func(_ storage.Placed, err error) { done(err) })
+		},
+		func(done func(error)) {
+			f.DeadLetter(Redelivery{Message: popped.Clone(), Group: "g", Spent: 1, Source: "src"}, ReasonAsked, done)
+		},
+	}
+	full := errors.New("no room")
+	for _, way := range ways {
+		for _, fail := range []error{full, nil} {
+			f.store.stored, f.store.fail = []*message.Message{first.Clone()}, fail
+			way(func(err error) {
+				if !errors.Is(err, fail) {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if want := []string{"g T asked", "g T attempts", "g T asked"}; !slices.Equal(f.dead, want) {
+		t.Errorf("told %q, want %q", f.dead, want)
 	}
 }
 

@@ -1,8 +1,10 @@
 package publish
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -43,6 +45,7 @@ func (p *Publisher) spendRetry(m *message.Message, t *traits, limit int32) error
 	default:
 		return nil
 	}
+	t.dead = deadLetterOf(group, m, reason)
 	if err := p.bury(m, group, m.ReconsumeTimes, reason); err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ type SendBack struct {
 // SendBack copies a message into the group's retry topic, behind the delay that its
 // number of deliveries asks for, or into the dead-letter topic when they are spent.
 func (p *Publisher) SendBack(r SendBack, done func(error)) {
-	m, err := p.sentBack(r)
+	m, dead, err := p.sentBack(r)
 	if err != nil || m == nil {
 		done(err)
 		return
@@ -71,23 +74,29 @@ func (p *Publisher) SendBack(r SendBack, done func(error)) {
 	if p.o.Events.SentBack != nil {
 		p.o.Events.SentBack(r.Group, m.Properties.Value(message.PropertyRetryTopic))
 	}
-	p.store(m, "", nil, done)
+	p.store(m, "", nil, func(err error) {
+		if dead != nil {
+			p.toll(dead, err)
+		}
+		done(err)
+	})
 }
 
-// sentBack makes the copy; it is nil when the group wants no retries.
-func (p *Publisher) sentBack(r SendBack) (*message.Message, error) {
+// sentBack makes the copy, which may be a dead letter; it is nil when the group wants no
+// retries.
+func (p *Publisher) sentBack(r SendBack) (*message.Message, *deadLetter, error) {
 	g, err := p.o.Group(r.Group)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrGroupNotFound, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrGroupNotFound, err)
 	case p.o.Broker.Get().BrokerPermission&topic.PermWrite == 0:
-		return nil, fmt.Errorf("%w: the broker", ErrNotWritable)
+		return nil, nil, fmt.Errorf("%w: the broker", ErrNotWritable)
 	case g.RetryQueues <= 0:
-		return nil, nil
+		return nil, nil, nil
 	}
 	m, err := p.messageAt(r.Offset)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	limit := g.RetryMaxTimes
 	if r.MaxReconsume >= 0 {
@@ -107,13 +116,14 @@ func (p *Publisher) sentBack(r SendBack) (*message.Message, error) {
 		if r.DelayLevel < 0 {
 			reason = ReasonAsked
 		}
-		return m, p.bury(m, r.Group, spent, reason)
+		dead := deadLetterOf(r.Group, m, reason)
+		return m, dead, p.bury(m, r.Group, spent, reason)
 	}
 	if err := p.toRetryTopic(m, names.Retry(r.Group), g.RetryQueues, r.UnitMode); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.Properties = m.Properties.With(message.PropertyDelay, itoa(d.Level))
-	return m, nil
+	return m, nil, nil
 }
 
 // noteOrigin keeps the first topic and the first message id of a message through all its
@@ -189,12 +199,9 @@ func (p *Publisher) Retry(r Redelivery, done func(error)) {
 		return
 	}
 	name, queues := m.Topic, int32(1)
+	origin := originOf(m, r.Group)
 	switch {
 	case r.Classic:
-		origin := m.Topic
-		if t, ok := names.OriginTopic(m.Topic, r.Group); ok {
-			origin = t
-		}
 		p.noteOrigin(m, origin, message.OffsetID(m.StoreHost, m.PhysicalOffset))
 		name, queues = names.Retry(r.Group), max(g.RetryQueues, 1)
 	case !names.IsRetry(name):
@@ -213,7 +220,20 @@ func (p *Publisher) Retry(r Redelivery, done func(error)) {
 		done(err)
 		return
 	}
-	p.store(m, r.Source, r.Left, done)
+	p.store(m, r.Source, r.Left, func(err error) {
+		if err == nil && p.o.Events.Retried != nil {
+			p.o.Events.Retried(r.Group, origin)
+		}
+		done(err)
+	})
+}
+
+// originOf is the topic that a message of a topic or of a POP retry topic was sent to.
+func originOf(m *message.Message, group string) string {
+	if t, ok := names.OriginTopic(m.Topic, group); ok {
+		return t
+	}
+	return m.Topic
 }
 
 func (p *Publisher) popRetry(topic, group string) string {
@@ -226,24 +246,37 @@ func (p *Publisher) popRetry(topic, group string) string {
 // DeadLetter moves a message to the group's dead-letter topic, whatever its attempts.
 func (p *Publisher) DeadLetter(r Redelivery, reason string, done func(error)) {
 	m := r.Message
-	origin := m.Topic
-	if t, ok := names.OriginTopic(m.Topic, r.Group); ok {
-		origin = t
-	}
-	p.noteOrigin(m, origin, message.OffsetID(m.StoreHost, m.PhysicalOffset))
+	p.noteOrigin(m, originOf(m, r.Group), message.OffsetID(m.StoreHost, m.PhysicalOffset))
 	m.Properties = m.Properties.WithAll(message.PropertyOriginGroup, r.Group, message.PropertySource, r.Source)
+	dead := deadLetterOf(r.Group, m, reason)
 	if err := p.bury(m, r.Group, r.Spent, reason); err != nil {
 		done(err)
 		return
 	}
-	p.store(m, r.Source, r.Left, done)
+	p.store(m, r.Source, r.Left, func(err error) { p.toll(dead, err); done(err) })
+}
+
+// deadLetter is what there is to tell of one. topic is the one that the message was first
+// sent to.
+type deadLetter struct{ group, topic, reason string }
+
+// deadLetterOf is for m before it gets there. It keeps nothing of m's memory.
+func deadLetterOf(group string, m *message.Message, reason string) *deadLetter {
+	return &deadLetter{group, strings.Clone(cmp.Or(m.Properties.Value(message.PropertyRetryTopic), m.Topic)), reason}
+}
+
+// toll tells of a dead letter once it is stored, so that one that is tried again counts
+// once.
+func (p *Publisher) toll(d *deadLetter, err error) {
+	if err == nil && p.o.Events.DeadLettered != nil {
+		p.o.Events.DeadLettered(d.group, d.topic, d.reason)
+	}
 }
 
 // bury turns m into a dead letter of the group. It starts a life of its own there, with
 // no deliveries behind it: a reader with a low limit would otherwise move it on unseen.
 func (p *Publisher) bury(m *message.Message, group string, spent int32, reason string) error {
 	name := names.DeadLetter(group)
-	from := m.Topic
 	cfg, _, err := p.o.Topics.CreateInternal(name, 1, topic.PermRead|topic.PermWrite, false, 0)
 	if err != nil {
 		return fmt.Errorf("dead-letter topic: %w", err)
@@ -253,8 +286,5 @@ func (p *Publisher) bury(m *message.Message, group string, spent int32, reason s
 		PropertyDeadLetterAttempts, itoa(spent))
 	m.Topic, m.QueueID, m.ReconsumeTimes = name, randomQueue(cfg.WriteQueues), 0
 	m.PreparedTransactionOffset = 0
-	if p.o.Events.DeadLettered != nil {
-		p.o.Events.DeadLettered(group, from, reason)
-	}
 	return nil
 }

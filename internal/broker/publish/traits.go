@@ -21,6 +21,7 @@ type traits struct {
 	addKey      bool
 	level       int32 // DELAY as a number
 	created     bool  // the send created its topic
+	dead        *deadLetter
 }
 
 func readTraits(p message.Properties) (t traits) {

@@ -82,13 +82,27 @@ func TestDelayedMessagesOutliveTheirLogFile(t *testing.T) {
 	if got := bodies(t, b, "orders"); len(got) != 0 {
 		t.Fatalf("delivered too early: %v", got)
 	}
+	waits := func(want int64) {
+		t.Helper()
+		if got, err := b.Timer.Waiting(); err != nil || got["orders"] != want || len(got) > 1 {
+			t.Errorf("%v wait, %v, want %d", got, err, want)
+		}
+	}
+	waits(int64(len(want))) // counted when their records have gone
 	b = b.Restart()
 	b = b.Kill()
+	send(t, b, "orders", "later", "DELAY\x011\x02")
+	b.Dispatched()
+	waits(int64(len(want)) + 1)
+	c.Advance(time.Second)
+	brokertest.Until(t, "delivery of the last", func() bool { b.Dispatched(); return b.Store.MaxOffset("orders", 0) == 1 })
+	waits(int64(len(want)))
+	want = append([]string{"later"}, want...)
 	if b.Store.LogMin() < min {
 		t.Fatal("the log is longer than it was")
 	}
 	c.Advance(31 * time.Minute)
-	brokertest.Until(t, "delivery", func() bool { b.Dispatched(); return b.Store.MaxOffset("orders", 0) >= 20 })
+	brokertest.Until(t, "delivery", func() bool { b.Dispatched(); return b.Store.MaxOffset("orders", 0) >= 21 })
 	if got := bodies(t, b, "orders"); !slices.Equal(got, want) {
 		t.Fatalf("delivered %v", got)
 	}

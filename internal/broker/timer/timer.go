@@ -61,6 +61,7 @@ type Timer struct {
 	levels publish.Levels
 	alarm  *clock.Alarm
 	moved  chan struct{} // a copy was dispatched
+	tally  tally
 	mu     struct {
 		sync.Mutex
 		level []level

@@ -46,91 +46,10 @@ func (p *page) traffic(b *broker.Broker) {
 	}
 	out("rocketmq_messages_out_total", "Messages handed out.", admin.GroupGetNums)
 	out("rocketmq_throughput_out_total", "Bytes handed out to pulls.", admin.GroupGetSize)
-	out("rocketmq_send_to_dlq_messages_total", "Messages that went to the dead-letter topic.", admin.DLQPutNums)
 	p.family("bolide_missed_messages_total", counter, "Messages whose log file was deleted before the group came to them.")
 	for _, m := range b.Missed() {
 		p.sample("bolide_missed_messages_total", m.Messages, "topic", m.Topic, "consumer_group", m.Group)
 	}
-}
-
-// standing is how far a group has come in a topic.
-type standing struct {
-	group, topic         string
-	retry                bool
-	lag, inFlight, ready int64
-	latency              int64 // age of the oldest message that is not done, ms
-}
-
-// behind is a queue with messages that are not done.
-type behind struct {
-	group, topic string
-	queue        int32
-	lag          int64
-}
-
-// groups is lag and what makes it up. Its sums are those of mqadmin consumerProgress.
-func (p *page) groups(b *broker.Broker) {
-	list, queues := standings(b)
-	for _, f := range []struct {
-		name, help string
-		value      func(*standing) int64
-	}{
-		{"rocketmq_consumer_lag_messages", "Messages that a group is not done with.", func(s *standing) int64 { return s.lag }},
-		{"rocketmq_consumer_inflight_messages", "Messages that a group has received and is not done with.", func(s *standing) int64 { return s.inFlight }},
-		{"rocketmq_consumer_ready_messages", "Messages that a group could receive.", func(s *standing) int64 { return s.ready }},
-		{"rocketmq_consumer_lag_latency", "Age of the oldest message that a group is not done with, in milliseconds.", func(s *standing) int64 { return s.latency }},
-	} {
-		p.family(f.name, gauge, f.help)
-		for i := range list {
-			s := &list[i]
-			p.sample(f.name, f.value(s), "consumer_group", s.group, "topic", s.topic, "is_retry", truth(s.retry),
-				"is_system", truth(names.IsSystemTopic(s.topic) || names.IsSystemGroup(s.group)))
-		}
-	}
-	p.family("bolide_queue_lag_messages", gauge, "The same by queue, where there is any.")
-	for _, q := range queues {
-		p.sample("bolide_queue_lag_messages", q.lag, "consumer_group", q.group, "topic", q.topic, "queue_id", strconv.Itoa(int(q.queue)))
-	}
-}
-
-// standings asks what administration requests ask. Retries of POP count under the topic
-// that they are of.
-func standings(b *broker.Broker) (list []standing, queues []behind) {
-	now := b.Clock.NowMilli()
-	b.Admin.EachProgress(func(group string, progress []admin.Progress) {
-		of := make(map[standing]*standing) // by names alone
-		for _, q := range progress {
-			key := standing{group: group, topic: q.Topic, retry: names.IsRetry(q.Topic)}
-			if origin, ok := names.OriginTopic(q.Topic, group); ok {
-				key.topic = origin
-			}
-			s := of[key]
-			if s == nil {
-				s = &standing{group: key.group, topic: key.topic, retry: key.retry}
-				of[key] = s
-			}
-			lag := max(0, q.End-q.Consumed)
-			s.lag += lag
-			s.inFlight += q.InFlight
-			s.ready += q.Ready
-			if lag > 0 {
-				if stored := b.Store.StoreTimeAt(q.Topic, q.QueueID, q.Consumed); stored > 0 {
-					s.latency = max(s.latency, now-stored)
-				}
-				queues = append(queues, behind{group, q.Topic, q.QueueID, lag})
-			}
-		}
-		for _, s := range of {
-			list = append(list, *s)
-		}
-	})
-	slices.SortFunc(list, func(x, y standing) int {
-		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.topic, y.topic), cmp.Compare(truth(x.retry), truth(y.retry)))
-	})
-	slices.SortFunc(queues, func(x, y behind) int {
-		return cmp.Or(cmp.Compare(x.group, y.group), cmp.Compare(x.topic, y.topic), cmp.Compare(x.queue, y.queue))
-	})
-	return list, queues
 }
 
 // modes are Apache's words for how a group consumes.
