@@ -7,7 +7,7 @@ COUNT  ?= 10000
 FUZZ   ?= 30s
 FOR    ?= 2m
 
-.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache scale
+.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache bench-apache-pop scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -o bin/bolide ./cmd/bolide
@@ -76,6 +76,10 @@ bench:
 # Both servers in turn on the same workloads; writes the figures of docs/performance.md.
 bench-apache: build
 	$(GO) run ./test/benchapache --binary bin/bolide --doc docs/performance.md
+
+# POP over Remoting, with Apache in each of its ways to keep what is in flight.
+bench-apache-pop: build
+	$(GO) run ./test/benchapache --binary bin/bolide --table pop --doc docs/performance.md
 
 # Many topics, groups, clients and keys on the built binary; Linux, 3 GB of disk.
 scale:

@@ -38,7 +38,9 @@ func (p *popped) receipt(m *message.Message) (receipt.Handle, error) {
 	flags := ownTopic
 	if m.ReconsumeTimes > 0 {
 		if ready := m.Properties.Value(message.PropertyPopCheckpoint); ready != "" {
-			return receipt.Parse(ready)
+			h, err := receipt.Parse(ready)
+			h.Broker = p.broker // the parsed one lies in the connection's buffer, which the next answer overwrites
+			return h, err
 		}
 		if names.IsRetry(m.Topic) {
 			flags = retryTopic

@@ -2,10 +2,12 @@
 // and prints them side by side:
 //
 //	go run ./test/benchapache --binary bin/bolide
+//	go run ./test/benchapache --binary bin/bolide --table pop
 //
-// Each server runs alone, is warmed up with every workload before it is measured, and each
+// Each server runs alone, is warmed up with what is measured before it is measured, and each
 // figure is the median of several runs (three unless told otherwise). The generator is
-// `bolide bench`, which counts every message: a run that loses one fails the whole.
+// `bolide bench`, which counts every message: a run that loses one fails the whole. The table
+// of POP has a column for each of the ways in which Apache keeps what is in flight.
 package main
 
 import (
@@ -14,10 +16,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -57,7 +61,7 @@ var workloads = []workload{
 	{name: "pop and ack one by one, Remoting", args: []string{"pop"}, count: 200_000},
 	{name: "send, gRPC", args: []string{"send", "--protocol", "grpc"}, count: 100_000},
 	{name: "receive 32 and ack one by one, gRPC", args: []string{"pop", "--protocol", "grpc"}, count: 100_000},
-	{name: "receive 32 and one ack a batch, gRPC", args: []string{"pop", "--protocol", "grpc", "--ack-batch"}, count: 200_000},
+	{name: "receive 32 and one ack a batch, gRPC", args: []string{"pop", "--protocol", "grpc", "--ack", "batch"}, count: 200_000},
 	{name: "publish to receive, 2,000/s, waiting pull", args: []string{"latency", "--rate", "2000", "--duration", "10s"}},
 	{name: "publish to receive, 1,000/s, waiting gRPC receive", args: []string{"latency", "--protocol", "grpc", "--rate", "1000", "--duration", "10s"}},
 }
@@ -71,20 +75,26 @@ type measurer struct {
 	apache servers.ApacheOptions
 }
 
+// flags are what is not the measurer's.
+type flags struct {
+	table, servers, json, doc string
+	bigLog                    int
+}
+
 func run(ctx context.Context) error {
 	m := &measurer{}
-	var which, out, doc string
-	var bigLog int
+	var f flags
 	flag.StringVar(&m.binary, "binary", "bin/bolide", "Bolide's binary, which is the generator too")
 	flag.IntVar(&m.runs, "runs", 3, "measured runs of each workload")
 	flag.Float64Var(&m.scale, "scale", 1, "factor for the number of messages")
 	flag.StringVar(&m.only, "only", "", "workloads whose names hold this, and nothing else")
-	flag.StringVar(&which, "servers", "apache,bolide", "servers to measure")
+	flag.StringVar(&f.table, "table", "all", "what is measured: all (all protocols, Apache with its defaults) or pop (POP over Remoting, Apache in each of its ways)")
+	flag.StringVar(&f.servers, "servers", "", "servers to measure (default apache,bolide, with --table pop "+strings.Join(popServerNames(), ",")+")")
 	flag.StringVar(&m.apache.BrokerHeap, "broker-heap", "1g", "heap of Apache's broker")
 	flag.StringVar(&m.apache.ProxyHeap, "proxy-heap", "1g", "heap of Apache's proxy")
-	flag.IntVar(&bigLog, "big-log", 10, "GiB of the log that Bolide is started with; 0 leaves that out")
-	flag.StringVar(&out, "json", "", "file for all results")
-	flag.StringVar(&doc, "doc", "", "document whose figures are replaced")
+	flag.IntVar(&f.bigLog, "big-log", 10, "GiB of the log that Bolide is started with; 0 leaves that out")
+	flag.StringVar(&f.json, "json", "", "file for all results")
+	flag.StringVar(&f.doc, "doc", "", "document whose figures are replaced")
 	flag.Parse()
 	var err error
 	if m.binary, err = filepath.Abs(m.binary); err != nil {
@@ -94,8 +104,23 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(m.work)
+	switch f.table {
+	case "all":
+		return m.tableOfAll(ctx, f)
+	case "pop":
+		return m.tableOfPop(ctx, f)
+	}
+	return fmt.Errorf("--table %q is neither all nor pop", f.table)
+}
+
+// tableOfAll measures both servers with every workload and what else is compared.
+func (m *measurer) tableOfAll(ctx context.Context, f flags) (err error) {
+	if f.servers == "" {
+		f.servers = "apache,bolide"
+	}
+	began := time.Now()
 	all := map[string]*figures{}
-	for _, name := range strings.Split(which, ",") {
+	for _, name := range strings.Split(f.servers, ",") {
 		fmt.Fprintf(os.Stderr, "== %s\n", name)
 		if all[name], err = m.measure(ctx, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -111,41 +136,58 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var big *bigLogStarts
-	if bigLog > 0 && all["bolide"] != nil {
-		fmt.Fprintf(os.Stderr, "== start with a log of %d GiB\n", bigLog)
-		if big, err = m.bigLog(ctx, bigLog); err != nil {
-			return err
-		}
-	}
-	if out != "" {
-		text, _ := json.MarshalIndent(map[string]any{"servers": all, "empty_grpc_handler": empty, "big_log": big}, "", " ")
-		if err := os.WriteFile(out, text, 0o644); err != nil {
+	if f.bigLog > 0 && all["bolide"] != nil {
+		fmt.Fprintf(os.Stderr, "== start with a log of %d GiB\n", f.bigLog)
+		if big, err = m.bigLog(ctx, f.bigLog); err != nil {
 			return err
 		}
 	}
 	var table bytes.Buffer
+	m.heading(&table, f, began)
 	printTable(&table, all["apache"], all["bolide"], empty, big)
-	if doc != "" {
-		if err := replaceFigures(doc, table.Bytes()); err != nil {
+	return f.write("bench-apache", map[string]any{"servers": all, "empty_grpc_handler": empty, "big_log": big}, table.Bytes())
+}
+
+// heading says when and how the figures below it were measured.
+func (m *measurer) heading(w io.Writer, f flags, began time.Time) {
+	fmt.Fprintf(w, "Run of %s on %d cores, `go run ./test/benchapache --table %s --runs %d --scale %v`, in %v; Apache with `enablePropertyFilter=true`.\n\n",
+		began.Format(time.DateOnly), runtime.NumCPU(), f.table, m.runs, m.scale, time.Since(began).Round(time.Second))
+}
+
+// write puts the results and the table where the flags say. target is what make calls this.
+func (f flags) write(target string, results any, table []byte) error {
+	if f.json != "" {
+		text, err := json.MarshalIndent(results, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.json, text, 0o644); err != nil {
 			return err
 		}
 	}
-	_, err = os.Stdout.Write(table.Bytes())
+	if f.doc != "" {
+		if err := replaceFigures(f.doc, target, table); err != nil {
+			return err
+		}
+	}
+	_, err := os.Stdout.Write(table)
 	return err
 }
 
-// replaceFigures puts the table behind the line that says so in the document.
-func replaceFigures(doc string, table []byte) error {
+// replaceFigures puts the table between the lines of the document that belong to target.
+func replaceFigures(doc, target string, table []byte) error {
 	text, err := os.ReadFile(doc)
 	if err != nil {
 		return err
 	}
-	const line = "<!-- figures: what follows is written by make bench-apache -->\n"
-	before, _, found := bytes.Cut(text, []byte(line))
-	if !found {
-		return fmt.Errorf("%s has no line %q", doc, line)
+	begin := fmt.Sprintf("<!-- figures: written by make %s -->\n", target)
+	end := fmt.Sprintf("<!-- end of what make %s writes -->\n", target)
+	before, rest, found := bytes.Cut(text, []byte(begin))
+	_, after, ended := bytes.Cut(rest, []byte(end))
+	if !found || !ended {
+		return fmt.Errorf("%s has no lines %q and %q", doc, begin, end)
 	}
-	return os.WriteFile(doc, slices.Concat(before, []byte(line+"\n"), table), 0o644)
+	return os.WriteFile(doc, slices.Concat(before, []byte(begin+"\n"), table, []byte("\n"+end), after), 0o644)
 }
 
 // figures are all that is measured of one server.
@@ -157,22 +199,21 @@ type figures struct {
 	LoadedMB float64                   // highest private memory under the loads
 }
 
-func (m *measurer) start(ctx context.Context, name, dir string, sync bool) (*servers.Server, error) {
+const syncFlush = "flushDiskType=SYNC_FLUSH"
+
+// start starts Apache or Bolide with these settings of the broker.
+func (m *measurer) start(ctx context.Context, apache bool, dir string, set ...string) (*servers.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	const syncFlush = "flushDiskType=SYNC_FLUSH"
-	if name == "apache" {
+	if apache {
 		o := m.apache
 		o.Dir = dir
-		o.Broker = append(o.Broker, "enablePropertyFilter=true") // without it there is no SQL92
-		if sync {
-			o.Broker = append(o.Broker, syncFlush)
-		}
+		o.Broker = append(set, "enablePropertyFilter=true") // without it there is no SQL92
 		return servers.StartApache(ctx, o)
 	}
 	o := servers.BolideOptions{Binary: m.binary, Dir: dir}
-	if sync {
-		o.Args = []string{"--set", syncFlush}
+	for _, s := range set {
+		o.Args = append(o.Args, "--set", s)
 	}
 	return servers.StartBolide(ctx, o)
 }
@@ -191,7 +232,7 @@ func (m *measurer) measure(ctx context.Context, name string) (*figures, error) {
 	for i := range m.runs {
 		dir := m.dir(name)
 		var err error
-		if s, err = m.start(ctx, name, dir, false); err != nil {
+		if s, err = m.start(ctx, name == "apache", dir); err != nil {
 			return nil, err
 		}
 		f.Starts = append(f.Starts, float64(s.Started.Microseconds())/1000)
@@ -236,7 +277,7 @@ func (m *measurer) measure(ctx context.Context, name string) (*figures, error) {
 
 // measureSync starts the server anew with synchronous flush and measures sends.
 func (m *measurer) measureSync(ctx context.Context, name string, f *figures) error {
-	s, err := m.start(ctx, name, m.dir(name), true)
+	s, err := m.start(ctx, name == "apache", m.dir(name), syncFlush)
 	if err != nil {
 		return err
 	}
