@@ -19,7 +19,8 @@ var (
 
 // TestDifferencesAreShown holds that each row of docs/differences.md names in its last
 // column what holds it, and that it exists: a test, a transcript below internal/broker,
-// `wire`, a question of test/compat that has the row's name, or `mqadmin`, a command there.
+// `wire`, a question of test/compat that has the row's name, `metrics`, a step there that has
+// it, or `mqadmin`, a command there.
 func TestDifferencesAreShown(t *testing.T) {
 	text, err := os.ReadFile("../docs/differences.md")
 	if err != nil {
@@ -30,6 +31,10 @@ func TestDifferencesAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps := string(table)
+	figures, err := os.ReadFile("../test/compat/metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests, asked := testFunctions(t), wireQuestions(t)
 	rows := make(map[string]bool)
 	for i, line := range strings.Split(string(text), "\n") {
@@ -52,6 +57,10 @@ func TestDifferencesAreShown(t *testing.T) {
 			case by == "mqadmin": // a suite of test/compat; its commands are in its table
 				if command := strings.Trim(strings.Fields(what)[0], ","); command != "all" && !strings.Contains(steps, `"`+command) {
 					t.Errorf("line %d: test/compat does not run %s", i+1, command)
+				}
+			case by == "metrics":
+				if !strings.Contains(string(figures), strconv.Quote(what)) {
+					t.Errorf("line %d: test/compat does not show %q", i+1, what)
 				}
 			case strings.Contains(by, "/testdata/"):
 				if _, err := os.Stat(filepath.Join("broker", filepath.FromSlash(by))); err != nil {

@@ -50,12 +50,15 @@ func (b *Broker) pullEvents(o *Options) pull.Events {
 func (b *Broker) popEvents(o *Options) pop.Events {
 	events := o.Events.Pop
 	popped, acked := events.Popped, events.Acked
-	events.Popped = func(group, topic string, messages int) {
+	events.Popped = func(group, topic string, messages, again int) {
 		b.got(group, topic, messages)
+		if again > 0 {
+			b.Admin.Counters.Get(admin.PopAgainNums, topic, group).Add(int64(again))
+		}
 		b.Admin.Counters.Get(admin.GroupCkNums, topic, group).Add(int64(messages))
 		b.Admin.Counters.Get(admin.BrokerCkNums, b.Cluster, "").Add(int64(messages))
 		if popped != nil {
-			popped(group, topic, messages)
+			popped(group, topic, messages, again)
 		}
 	}
 	events.Acked = func(group, topic string, messages int) {

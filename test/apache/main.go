@@ -35,6 +35,7 @@ func run() error {
 	flag.StringVar(&o.BrokerHeap, "broker-heap", "1g", "heap of the broker")
 	flag.StringVar(&o.ProxyHeap, "proxy-heap", "1g", "heap of the proxy")
 	flag.BoolVar(&o.NoProxy, "no-proxy", false, "start name server and broker only")
+	flag.BoolVar(&o.Metrics, "metrics", false, "with the exporter for Prometheus")
 	flag.StringVar(&lines, "broker-config", "", "more lines for the broker's configuration, separated by commas")
 	flag.StringVar(&ready, "ready-file", "", "file that gets the addresses when all of it serves")
 	flag.Parse()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -77,15 +78,22 @@ func (w *wire) pop(q popped, invisible int64) []receipt.Handle {
 	return w.popAs(w.popHeader(q, invisible))
 }
 
-func (w *wire) popAs(ask *remoting.PopMessageRequest) (out []receipt.Handle) {
-	a := w.ok(w.call(w.broker(), remoting.ReqPopMessage, ask, nil))
+func (w *wire) popAs(ask *remoting.PopMessageRequest) []receipt.Handle {
+	return w.receipts(w.ok(w.call(w.broker(), remoting.ReqPopMessage, ask, nil)))
+}
+
+func (w *wire) receipts(a *remoting.Command) (out []receipt.Handle) {
 	var h remoting.PopMessageResponse
 	w.must(a.Decode(&h))
 	starts, err := receipt.ParseStartOffsets(h.StartOffsetInfo)
 	w.must(err)
 	for _, m := range w.records(a.Body) {
-		out = append(out, receipt.Handle{StartOffset: starts[receipt.Queue{QueueID: m.QueueID}], PopTime: h.PopTime, InvisibleTime: h.InvisibleTime,
-			ReviveQueue: h.ReviveQid, Broker: "broker-a", QueueID: m.QueueID, Offset: m.QueueOffset, LogOffset: -1})
+		flag := receipt.FlagNormal
+		if strings.HasPrefix(m.Topic, "%RETRY%") {
+			flag = receipt.FlagRetryV1
+		}
+		out = append(out, receipt.Handle{StartOffset: starts[receipt.Queue{RetryFlag: flag, QueueID: m.QueueID}], PopTime: h.PopTime, InvisibleTime: h.InvisibleTime,
+			ReviveQueue: h.ReviveQid, RetryFlag: flag, Broker: "broker-a", QueueID: m.QueueID, Offset: m.QueueOffset, LogOffset: -1})
 	}
 	return out
 }

@@ -10,8 +10,9 @@
 // Suites: go (golang/v5 and the classic Go client), java (the classic client and
 // rocketmq-client-java), python (rocketmq-python-client), node (rocketmq-client-nodejs), rust
 // (crate rocketmq), mqadmin (Apache's tool), differences (docs/differences.md, asked over the
-// wire), filters (SQL92 expressions, and what Apache says of them), exchange (each server
-// opens the store that the other wrote). Java's need Java 17 and Maven, which fetches what they
+// wire), filters (SQL92 expressions, and what Apache says of them), metrics (the figures of
+// groups after each step of the same traffic), exchange (each server opens the store that the
+// other wrote). Java's need Java 17 and Maven, which fetches what they
 // need. With --server apache --record, filters makes a new corpus.
 package main
 
@@ -62,6 +63,7 @@ var suites = []struct {
 	{"rust", rustSuite, false},
 	{"differences", differencesSuite, false},
 	{"filters", filtersSuite, false},
+	{"metrics", metricsSuite, false},
 	{"exchange", exchangeSuite, false},
 }
 
@@ -88,7 +90,7 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	var chosen string
 	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
-	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,exchange", "suites to run")
+	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,metrics,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
 	flag.StringVar(&h.only, "only", "", "of java and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
@@ -150,9 +152,9 @@ func (h *harness) start(ctx context.Context) error {
 	var err error
 	switch h.kind {
 	case "bolide":
-		h.server, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir})
+		h.server, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Args: []string{"--metrics-addr", "127.0.0.1:0"}})
 	case "apache":
-		h.server, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, NoProxy: h.record,
+		h.server, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, NoProxy: h.record, Metrics: true,
 			Broker: []string{"enablePropertyFilter=true"}}) // without it there is no SQL92 to compare
 	default:
 		text, err := os.ReadFile(h.kind)

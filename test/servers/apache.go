@@ -34,6 +34,7 @@ type ApacheOptions struct {
 	Broker []string
 
 	NoProxy bool // name server and broker only
+	Metrics bool // with the exporter for Prometheus
 }
 
 // ApacheClasspath fetches Apache's jars by their coordinates, once, into the user's cache and
@@ -77,7 +78,7 @@ func StartApache(ctx context.Context, o ApacheOptions) (_ *Server, err error) {
 	if err := os.MkdirAll(filepath.Join(o.Dir, "conf"), 0o755); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(4)
+	ports, err := freePorts(5)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +96,9 @@ func StartApache(ctx context.Context, o ApacheOptions) (_ *Server, err error) {
 	if o.NoProxy {
 		steps = steps[:2]
 		s.GRPC, s.Proxy = "", ""
+	}
+	if o.Metrics {
+		s.Metrics = a.addr(4)
 	}
 	s.steps = steps
 	for _, step := range steps {
@@ -115,7 +119,7 @@ func StartApache(ctx context.Context, o ApacheOptions) (_ *Server, err error) {
 type apache struct {
 	ApacheOptions
 	classpath string
-	ports     []int // name server, broker, gRPC, Remoting proxy
+	ports     []int // name server, broker, gRPC, Remoting proxy, metrics
 }
 
 func (a *apache) addr(i int) string { return fmt.Sprintf("127.0.0.1:%d", a.ports[i]) }
@@ -168,6 +172,9 @@ func (a *apache) broker(ctx context.Context) (*process, error) {
 		"storePathRootDir=" + store,
 		"storePathCommitLog=" + filepath.Join(store, "commitlog"),
 	}, a.Broker...)
+	if a.Metrics {
+		lines = append(lines, "metricsExporterType=PROM", "metricsPromExporterHost=127.0.0.1", fmt.Sprintf("metricsPromExporterPort=%d", a.ports[4]))
+	}
 	conf, err := a.conf("broker.properties", strings.Join(lines, "\n")+"\n")
 	if err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ type Ready struct {
 	Broker  string `json:"broker"`
 	GRPC    string `json:"grpc"`
 	Proxy   string `json:"proxy"`
+	Metrics string `json:"metrics,omitempty"`
 	PID     int    `json:"pid"`
 	PIDs    []int  `json:"pids,omitempty"`
 }

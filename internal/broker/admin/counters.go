@@ -23,6 +23,7 @@ const (
 	BrokerCkNums  = "BROKER_CK_NUMS"
 	SndbckPutNums = "SNDBCK_PUT_NUMS"
 	DLQPutNums    = "DLQ_PUT_NUMS"
+	PopAgainNums  = "POP_AGAIN_GET_NUMS" // those of GROUP_GET_NUMS that come from POP's retry topics
 	PopRetryNums  = "POP_RETRY_PUT_NUMS" // deliveries of POP that lapsed, to come again
 )
 

@@ -127,7 +127,7 @@ type Options struct {
 
 // Events tell what happened; each may be nil and must not block.
 type Events struct {
-	Popped    func(group, topic string, messages int)
+	Popped    func(group, topic string, messages, again int) // again of them are redeliveries
 	Acked     func(group, topic string, messages int)
 	Revived   func(group, topic string, messages int)
 	Failed    func(group, topic string, err error) // a copy could not be written

@@ -42,7 +42,7 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 	if q.ordered && q.AttemptID != "" && p.repeat(q, &a) {
 		return a, nil
 	}
-	found := 0
+	found, again := 0, 0
 	for _, st := range s.steps {
 		if st.last && found > 0 {
 			break
@@ -63,7 +63,9 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 			t = taking{p: p, q: q, w: w, a: &a, want: t.want, threshold: t.threshold}
 			n = t.take()
 		}
-		found += n
+		if found += n; st.flag != receipt.FlagNormal {
+			again += n
+		}
 		if t.refused && a.res.Reason == "" {
 			a.res.Reason = throttled(w, t.threshold)
 		}
@@ -78,7 +80,7 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 	case found > 0:
 		a.res.Status = Found
 		if f := p.o.Events.Popped; f != nil {
-			f(q.Group, q.Topic, found)
+			f(q.Group, q.Topic, found, again)
 		}
 	}
 	return a, nil

@@ -130,7 +130,8 @@ func (p *Puller) finish(r *Request, res Result, err error, done func(Result, err
 	done(res, err)
 }
 
-// once checks and reads. The first run of a pull alone stores offsets.
+// once checks and reads. The first run of a pull alone stores the consumer's offset; where
+// the group has come to by pulling, each does.
 func (p *Puller) once(r *Request, first bool) (Result, *filter.Expression, error) {
 	g, t, err := p.check(r)
 	if err != nil {
@@ -140,11 +141,8 @@ func (p *Puller) once(r *Request, first bool) (Result, *filter.Expression, error
 	if err != nil {
 		return Result{}, nil, err
 	}
-	if first {
-		p.o.Offsets.CommitPull(r.Group, r.Topic, r.QueueID, r.Offset)
-		if r.Commit {
-			p.o.Offsets.Advance(r.Group, r.Topic, r.QueueID, r.CommitOffset)
-		}
+	if first && r.Commit {
+		p.o.Offsets.Advance(r.Group, r.Topic, r.QueueID, r.CommitOffset)
 	}
 	res := Result{Topic: t, Group: g}
 	if off, ok := p.o.Offsets.TakeReset(r.Group, r.Topic, r.QueueID); ok {
@@ -156,6 +154,7 @@ func (p *Puller) once(r *Request, first bool) (Result, *filter.Expression, error
 		MaxMessages: max(1, min(int(r.MaxMessages), p.o.MaxMessages)), MaxBytes: maxBytes(r.MaxBytes), Filter: expr})
 	res.Status, res.Answer = res.Read.Status, Outcome(res.Read.Status, r.Offset)
 	res.Next, res.Min, res.Max = res.Read.Next, res.Read.Min, res.Read.Max
+	p.o.Offsets.CommitPull(r.Group, r.Topic, r.QueueID, res.Next)
 	return res, expr, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -162,6 +163,25 @@ func TestFiguresOfPOP(t *testing.T) {
 	if oldest := b.page()[`rocketmq_consumer_lag_latency{consumer_group="g",topic="T",is_retry="true",is_system="false"}`]; oldest != 0 {
 		t.Errorf("all is done, and the oldest message is %d ms old", oldest)
 	}
+}
+
+// Messages that a group's filter passes over count until it has come to them.
+func TestDiffFiguresWithAFilter(t *testing.T) {
+	b := newTraced(t)
+	for range 3 {
+		b.send("T", 0, "TAGS\x01other\x02")
+	}
+	b.must(b.Offsets.Commit("g", "T", 0, 0))
+	b.says("T", "false", 3, 0, 3, 0, 0)
+	only, err := filter.Compile("TAG", "wanted")
+	b.must(err)
+	answered := make(chan error, 1)
+	b.Pop.Pop(pop.Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: 10_000, Filter: only}, func(r pop.Result, err error) {
+		r.Release()
+		answered <- err
+	})
+	b.must(<-answered)
+	b.says("T", "false", 0, 0, 0, 0, 0)
 }
 
 // Messages behind one of their own group are blocked, and ready once it is done.
