@@ -56,9 +56,11 @@ type Options struct {
 	Spread func(topics []string)
 	// TopicsChanged tells of created, changed and deleted topics, for the registration.
 	TopicsChanged func(names []string)
-	Tune          Tuning
-	Events        Events
-	Log           *slog.Logger
+	// Reconfigured tells that settings have changed, for the registration.
+	Reconfigured func()
+	Tune         Tuning
+	Events       Events
+	Log          *slog.Logger
 }
 
 // Tuning is sizes that only tests make small. Zero fields take the defaults.
@@ -103,10 +105,11 @@ type Broker struct {
 	Timer       *timer.Timer
 	Admin       *admin.Admin
 
-	missed   missed
-	exports  *exports.Exports
-	announce func(topics []string, done func())
-	log      *slog.Logger
+	missed       missed
+	exports      *exports.Exports
+	announce     func(topics []string, done func())
+	reconfigured func() // nil: nobody wants to know
+	log          *slog.Logger
 	// engine is Store for domains that are made before the store is open.
 	engine *engine
 	synced atomic.Pointer[storage.Engine] // Store once it is open, for the state's sync
@@ -186,6 +189,16 @@ func (b *Broker) Configure(list []config.Property) error {
 	}
 	b.Config.Replace(*broker.Get())
 	b.StoreConfig.Replace(*store.Get())
+	if len(forBroker) == 0 {
+		return nil
+	}
+	err := b.Topics.Reshape(func(setting string) bool { _, changed := forBroker[setting]; return changed })
+	if err != nil {
+		return fmt.Errorf("change the topics that others are made after: %w", err)
+	}
+	if b.reconfigured != nil {
+		b.reconfigured()
+	}
 	return nil
 }
 

@@ -30,8 +30,7 @@ import (
 )
 
 const (
-	stateDir       = "state" // in the store's root folder
-	defaultWaiting = 100_000 // suspended requests, half a kilobyte each
+	stateDir = "state" // in the store's root folder
 	// recentBytes is how near to the log's end a queue's first message must be for a group
 	// that starts from the newest to take the whole queue: such a queue has just begun.
 	recentBytes = 1 << 30
@@ -47,11 +46,11 @@ func Open(o Options) (b *Broker, err error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Tune.MaxWaiting == 0 {
-		o.Tune.MaxWaiting = defaultWaiting
+		o.Tune.MaxWaiting = int(o.Broker.Get().MaxPopPollingSize)
 	}
 	settings := o.Broker.Get()
 	b = &Broker{Name: settings.BrokerName, Cluster: settings.BrokerClusterName, StoreHost: o.StoreHost,
-		Config: o.Broker, StoreConfig: o.StoreConfig, Clock: o.Clock, announce: o.Announce, log: o.Log, engine: &engine{}}
+		Config: o.Broker, StoreConfig: o.StoreConfig, Clock: o.Clock, announce: o.Announce, reconfigured: o.Reconfigured, log: o.Log, engine: &engine{}}
 	defer func() {
 		if err == nil {
 			return
@@ -125,10 +124,11 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Clients = clients.New(clients.Options{Config: o.Broker, Topics: b.Topics, Groups: b.Groups, Announce: o.Announce,
 		Events: o.Events.Clients, Log: o.Log})
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
-		Announce: announceMade(o), Broker: o.Broker, MaxBody: int(o.StoreConfig.Get().MaxMessageSize), Levels: levels, Events: b.publishEvents(o)})
+		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
+		Announce: announceMade(o), Broker: o.Broker, Levels: levels, Events: b.publishEvents(o)})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
-		MaxMessages: int(o.StoreConfig.Get().MaxTransferCountOnMessage), Events: b.pullEvents(o)})
+		MaxMessages: func() int { return int(o.StoreConfig.Get().MaxTransferCountOnMessage) }, Events: b.pullEvents(o)})
 	b.Timer, err = timer.Open(timer.Options{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
 		Events: b.timerEvents(o), Log: o.Log})
 	if err != nil {
@@ -171,7 +171,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 	s := storage.Options{
 		FS: o.FS, Dir: o.Dir,
 		LogSegmentSize: sc.MappedFileSizeCommitLog, QueueFileEntries: int(sc.MappedFileSizeConsume / 20),
-		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: int(sc.MaxMessageSize),
+		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: config.LargestMessage, RecordCRC: sc.EnabledAppendPropCRC,
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
 		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return b.Timer.Keep(end) }, Log: o.Log, Events: b.storageEvents(o),

@@ -12,6 +12,9 @@ package config
 
 import "sync/atomic"
 
+// LargestMessage is the most that maxMessageSize may be; a frame has room for no more.
+const LargestMessage = 16 << 20
+
 // Broker is what a broker can be told, under the names of Apache's broker.conf.
 type Broker struct {
 	BrokerName        string `prop:"brokerName" fixed:"true"`
@@ -31,17 +34,17 @@ type Broker struct {
 	ValidateSystemTopicWhenUpdate     bool   `prop:"validateSystemTopicWhenUpdateTopic"`
 	ClearRetryTopicWhenDeleteTopic    bool   `prop:"clearRetryTopicWhenDeleteTopic"`
 	TraceOn                           bool   `prop:"traceOn"`
-	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage" effect:"none"`
+	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage" idle:"transactions are not served yet"`
 	RejectPullConsumerEnable          bool   `prop:"rejectPullConsumerEnable"`
 	StartAcceptSendRequestTimeStamp   int64  `prop:"startAcceptSendRequestTimeStamp" min:"0"`
 	LitePullMessageEnable             bool   `prop:"litePullMessageEnable"`
 	EnablePropertyFilter              bool   `prop:"enablePropertyFilter"`
-	RecallMessageEnable               bool   `prop:"recallMessageEnable" effect:"none"`
-	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" effect:"none"`
-	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable" effect:"none"`
+	RecallMessageEnable               bool   `prop:"recallMessageEnable" idle:"recall is not served yet"`
+	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" idle:"a reset is always kept by the server until the consumer takes it"`
+	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable" idle:"request and reply is not served yet"`
 	LongPollingEnable                 bool   `prop:"longPollingEnable"`
 	NotifyConsumerIdsChangedEnable    bool   `prop:"notifyConsumerIdsChangedEnable"`
-	FlushConsumerOffsetInterval       int64  `prop:"flushConsumerOffsetInterval" min:"100" max:"60000"`
+	FlushConsumerOffsetInterval       int64  `prop:"flushConsumerOffsetInterval" fixed:"true" min:"100" max:"60000"`
 	ChannelExpiredTimeout             int64  `prop:"channelExpiredTimeout" min:"1000"`
 	SubscriptionExpiredTimeout        int64  `prop:"subscriptionExpiredTimeout" min:"1000"`
 	RegisterNameServerPeriod          int64  `prop:"registerNameServerPeriod" min:"10000" max:"60000"`
@@ -53,16 +56,16 @@ type Broker struct {
 	PopFromRetryProbability           int32  `prop:"popFromRetryProbability" min:"0" max:"100"`
 	PopFromRetryProbabilityByPriority int32  `prop:"popFromRetryProbabilityForPriority" min:"0" max:"100"`
 	PriorityOrderAsc                  bool   `prop:"priorityOrderAsc"`
-	ReviveQueueNum                    int32  `prop:"reviveQueueNum" min:"1" max:"1024" effect:"none"`
-	PopPollingSize                    int32  `prop:"popPollingSize" min:"1" effect:"none"`
-	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" min:"1" effect:"none"`
+	ReviveQueueNum                    int32  `prop:"reviveQueueNum" min:"1" max:"1024" idle:"there are no revive queues: what is in flight is in the state database"`
+	PopPollingSize                    int32  `prop:"popPollingSize" min:"1" idle:"maxPopPollingSize bounds all that wait, one queue may have them all"`
+	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" fixed:"true" min:"1"`
 	EnablePopMessageThreshold         bool   `prop:"enablePopMessageThreshold"`
 	PopInflightMessageThreshold       int64  `prop:"popInflightMessageThreshold" min:"1"`
 	DefaultMessageRequestMode         string `prop:"defaultMessageRequestMode" oneof:"PULL,POP"`
 	DefaultPopShareQueueNum           int32  `prop:"defaultPopShareQueueNum" min:"-1"`
-	TransactionTimeOut                int64  `prop:"transactionTimeOut" min:"1" effect:"none"`
-	TransactionCheckMax               int32  `prop:"transactionCheckMax" min:"1" effect:"none"`
-	TransactionCheckInterval          int64  `prop:"transactionCheckInterval" min:"1" effect:"none"`
+	TransactionTimeOut                int64  `prop:"transactionTimeOut" min:"1" idle:"transactions are not served yet"`
+	TransactionCheckMax               int32  `prop:"transactionCheckMax" min:"1" idle:"transactions are not served yet"`
+	TransactionCheckInterval          int64  `prop:"transactionCheckInterval" min:"1" idle:"transactions are not served yet"`
 }
 
 // DefaultBroker is a broker that was told nothing. Where it differs from Apache's, the
@@ -102,12 +105,12 @@ type Store struct {
 	DiskMaxUsedSpaceRatio     int32  `prop:"diskMaxUsedSpaceRatio" min:"10" max:"95" fixed:"true"`
 	CleanFileForciblyEnable   bool   `prop:"cleanFileForciblyEnable" fixed:"true"`
 	MessageDelayLevel         string `prop:"messageDelayLevel" fixed:"true"`
-	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" min:"1" effect:"none"`
-	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" min:"100" max:"1000" effect:"none"`
-	TimerWheelEnable          bool   `prop:"timerWheelEnable" effect:"none"`
-	FlushDelayOffsetInterval  int64  `prop:"flushDelayOffsetInterval" min:"100" effect:"none"`
-	MessageIndexEnable        bool   `prop:"messageIndexEnable" fixed:"true" effect:"none"`
-	EnabledAppendPropCRC      bool   `prop:"enabledAppendPropCRC" fixed:"true" effect:"none"`
+	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" min:"1" idle:"delivery at any time is not served yet"`
+	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" min:"100" max:"1000" idle:"delivery at any time is not served yet"`
+	TimerWheelEnable          bool   `prop:"timerWheelEnable" idle:"delivery at any time is not served yet"`
+	FlushDelayOffsetInterval  int64  `prop:"flushDelayOffsetInterval" min:"100" idle:"how far each delay level has come is stored with each delivery"`
+	MessageIndexEnable        bool   `prop:"messageIndexEnable" fixed:"true" idle:"keys are always indexed"`
+	EnabledAppendPropCRC      bool   `prop:"enabledAppendPropCRC" fixed:"true"`
 	DefaultQueryMaxNum        int32  `prop:"defaultQueryMaxNum" min:"1" max:"1024"`
 	MaxTransferCountOnMessage int32  `prop:"maxTransferCountOnMessageInMemory" min:"1" max:"1024"`
 }
@@ -149,18 +152,18 @@ func DefaultNamesrv() Namesrv {
 
 // Proxy is what a proxy can be told, under the names of Apache's rmq-proxy.json.
 type Proxy struct {
-	EnableTopicMessageTypeCheck bool  `prop:"enableTopicMessageTypeCheck" effect:"none"`
-	MaxMessageSize              int32 `prop:"maxMessageSize" min:"1024" max:"16777216"`
-	MaxUserPropertySize         int32 `prop:"maxUserPropertySize" min:"0" effect:"none"`
-	UserPropertyMaxNum          int32 `prop:"userPropertyMaxNum" min:"0" effect:"none"`
-	MaxMessageGroupSize         int32 `prop:"maxMessageGroupSize" min:"1" effect:"none"`
-	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" min:"1" effect:"none"`
-	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" min:"1" effect:"none"`
-	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" min:"1" effect:"none"`
-	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" min:"1" effect:"none"`
-	LongPollingMaxTimeMillis    int64 `prop:"grpcClientConsumerMaxLongPollingTimeoutMillis" min:"1" effect:"none"`
-	LongPollingBatchSize        int32 `prop:"grpcClientConsumerLongPollingBatchSize" min:"1" effect:"none"`
-	DefaultInvisibleTimeMills   int64 `prop:"defaultInvisibleTimeMills" min:"1" effect:"none"`
+	EnableTopicMessageTypeCheck bool  `prop:"enableTopicMessageTypeCheck" fixed:"true"`
+	MaxMessageSize              int32 `prop:"maxMessageSize" fixed:"true" min:"1024" max:"16777216"`
+	MaxUserPropertySize         int32 `prop:"maxUserPropertySize" fixed:"true" min:"0"`
+	UserPropertyMaxNum          int32 `prop:"userPropertyMaxNum" fixed:"true" min:"0" max:"512"`
+	MaxMessageGroupSize         int32 `prop:"maxMessageGroupSize" fixed:"true" min:"1"`
+	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" fixed:"true" min:"1"`
+	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" fixed:"true" min:"1"`
+	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" fixed:"true" min:"1"`
+	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" fixed:"true" min:"1"`
+	LongPollingMaxTimeMillis    int64 `prop:"grpcClientConsumerMaxLongPollingTimeoutMillis" fixed:"true" min:"1"`
+	LongPollingBatchSize        int32 `prop:"grpcClientConsumerLongPollingBatchSize" fixed:"true" min:"1"`
+	DefaultInvisibleTimeMills   int64 `prop:"defaultInvisibleTimeMills" fixed:"true" min:"1"`
 }
 
 // DefaultProxy is a proxy that was told nothing.

@@ -7,7 +7,8 @@ import (
 )
 
 // Describe is the settings of all options as a file: each with its default, commented out,
-// below what it may be and whether it can change while the server runs.
+// below what it may be and whether it can change while the server runs, or why it does
+// nothing.
 func Describe() string {
 	var b strings.Builder
 	b.WriteString("# Settings of bolide, each with its default. Take the # away from those to change and start\n" +
@@ -54,13 +55,13 @@ func allowed(f reflect.StructField) string {
 			what = "a number"
 		}
 	}
-	if tag.Get("fixed") == "true" {
+	switch why := tag.Get("idle"); {
+	case why != "":
+		what += "; taken, and without effect: " + why
+	case tag.Get("fixed") == "true":
 		what += "; read at the start"
-	} else {
+	default:
 		what += "; can be changed while the server runs"
-	}
-	if tag.Get("effect") == "none" {
-		what += "; taken, and nothing looks at it yet"
 	}
 	return what
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A setting that is taken and that no code reads is a promise that is not kept: it has to
-// carry effect:"none", so that whoever sets it is told. The mark goes with the first reader.
+// carry idle:"reason", so that whoever sets it is told. The mark goes with the first reader.
 func TestEverySettingHasAReaderOrSaysThatItHasNone(t *testing.T) {
 	selector := regexp.MustCompile(`\.([A-Z][A-Za-z0-9]*)`)
 	read := map[string]bool{}
@@ -30,12 +30,12 @@ func TestEverySettingHasAReaderOrSaysThatItHasNone(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[Broker](), reflect.TypeFor[Store](), reflect.TypeFor[Namesrv](), reflect.TypeFor[Proxy]()} {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
-			switch none := f.Tag.Get("effect") == "none"; {
+			switch none := f.Tag.Get("idle") != ""; {
 			case f.Tag.Get("prop") == "":
 			case !none && !read[f.Name]:
-				t.Errorf(`%s.%s: nobody reads it; make it do something or mark it effect:"none"`, typ.Name(), f.Name)
+				t.Errorf(`%s.%s: nobody reads it; make it do something or mark it idle:"reason"`, typ.Name(), f.Name)
 			case none && read[f.Name]:
-				t.Errorf(`%s.%s: somebody reads it now; take effect:"none" away`, typ.Name(), f.Name)
+				t.Errorf(`%s.%s: somebody reads it now; take idle:"…" away`, typ.Name(), f.Name)
 			}
 		}
 	}

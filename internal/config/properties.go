@@ -14,6 +14,7 @@ var (
 	ErrUnknown = errors.New("unknown setting")
 	ErrFixed   = errors.New("setting can't be changed while the server runs")
 	ErrValue   = errors.New("illegal value")
+	ErrIdle    = errors.New("setting has no effect")
 )
 
 // Property is one property under Apache RocketMQ's name, in its text form.
@@ -59,13 +60,16 @@ func Apply(settings map[string]string, targets ...any) error {
 	return nil
 }
 
-// WithoutEffect names the settings that ask the options for something else than they are,
+// Idle is a setting that is taken and that nothing looks at, and why.
+type Idle struct{ Name, Why string }
+
+// WithoutEffect finds the settings that ask the options for something else than they are,
 // and that nothing looks at: Apache's server has them, this one does not do what they
-// choose. The options are marked so by effect:"none".
-func WithoutEffect(settings map[string]string, targets ...any) []string {
-	var idle []string
+// choose. The options are marked so by idle:"reason".
+func WithoutEffect(settings map[string]string, targets ...any) []Idle {
+	var idle []Idle
 	for _, name := range sortedNames(settings) {
-		asked, used := false, false
+		why, asked, used := "", false, false
 		for _, target := range targets {
 			v := reflect.ValueOf(target).Elem()
 			for i := range v.NumField() {
@@ -73,12 +77,16 @@ func WithoutEffect(settings map[string]string, targets ...any) []string {
 				if tag.Get("prop") != name {
 					continue
 				}
-				used = used || tag.Get("effect") != "none"
+				if w := tag.Get("idle"); w != "" {
+					why = w
+				} else {
+					used = true
+				}
 				asked = asked || fmt.Sprint(v.Field(i).Interface()) != strings.TrimSpace(settings[name])
 			}
 		}
 		if asked && !used {
-			idle = append(idle, name)
+			idle = append(idle, Idle{name, why})
 		}
 	}
 	return idle
@@ -98,7 +106,8 @@ func Hours(text string) ([]int, error) {
 }
 
 // Change applies settings to a published set of options, all or none. Settings that are
-// fixed while the server runs are refused, and so are unknown ones.
+// fixed while the server runs are refused, and so are unknown ones, and those without an
+// effect unless they ask for what is.
 func (l *Live[T]) Change(settings map[string]string) error {
 	next := *l.Get()
 	typ := reflect.TypeFor[T]()
@@ -111,6 +120,9 @@ func (l *Live[T]) Change(settings map[string]string) error {
 		if err := Set(&next, name, settings[name]); err != nil {
 			return err
 		}
+	}
+	if idle := WithoutEffect(settings, l.Get()); len(idle) > 0 {
+		return fmt.Errorf("%w: %s: %s", ErrIdle, idle[0].Name, idle[0].Why)
 	}
 	l.Replace(next)
 	return nil

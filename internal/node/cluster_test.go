@@ -104,3 +104,47 @@ func TestDiffNewTopicsAreSpread(t *testing.T) {
 		t.Errorf("administered is on %v", got)
 	}
 }
+
+// R113: settings of a running broker reach the name servers at once: what the broker allows
+// as a whole, and name servers that it has not registered with so far.
+func TestChangedSettingsReachTheNameServers(t *testing.T) {
+	first := startNode(t, node.Roles{Namesrv: true, Broker: true}, nil, nil)
+	other := startNode(t, node.Roles{Namesrv: true}, nil, nil)
+	c := transport.NewClient(transport.ClientOptions{})
+	defer c.Close()
+	ask := func(addr string, code int32, h remoting.Header, body []byte) *remoting.Command {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		a, err := c.Call(ctx, addr, code, h, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	perm := func(namesrv string) int32 { // of a topic that everybody may read and write; -1 = there is no route
+		a := ask(namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: "SELF_TEST_TOPIC"}, nil)
+		var route remoting.TopicRouteData
+		if a.Code != remoting.ResSuccess {
+			return -1
+		}
+		if err := remoting.Unmarshal(a.Body, &route); err != nil {
+			t.Fatal(err)
+		}
+		return route.QueueDatas[0].Perm
+	}
+	if perm(first.Namesrv) != 6 || perm(other.Namesrv) != -1 {
+		t.Fatal("known before it is told")
+	}
+	settings := "brokerPermission=4\nnamesrvAddr=" + other.Namesrv
+	if a := ask(first.Broker, remoting.ReqUpdateBrokerConfig, nil, []byte(settings)); a.Code != 0 {
+		t.Fatal(a.Remark)
+	}
+	if perm(first.Namesrv) != 4 {
+		t.Error("the name server of the same process is not told")
+	}
+	for deadline := time.Now().Add(patience); perm(other.Namesrv) != 4; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the new name server has %d", perm(other.Namesrv))
+		}
+	}
+}

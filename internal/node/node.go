@@ -69,8 +69,8 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	var warnings []string
-	for _, name := range settings.idle {
-		warnings = append(warnings, "setting "+name+" has no effect: this version does not do what it chooses")
+	for _, idle := range settings.idle {
+		warnings = append(warnings, "setting "+idle.Name+" has no effect: "+idle.Why)
 	}
 	if n.listeners, err = listenAll(ctx, o.ports(), func(w string) { warnings = append(warnings, w) }); err != nil {
 		return nil, err

@@ -94,6 +94,7 @@ func (n *Node) openBroker(s settings) (err error) {
 		Announce:      p.announceTopics,
 		Spread:        p.spread,
 		TopicsChanged: p.topicsChanged,
+		Reconfigured:  p.reconfigured,
 		Events:        n.brokerEvents(),
 	})
 	if err != nil {
@@ -122,7 +123,7 @@ func (n *Node) openProxy(s settings) {
 	n.parts.add("proxy clients", p.Run)
 	n.parts.grpcFront = grpcv2.New(grpcv2.Options{
 		Proxy: p,
-		Clock: n.o.Clock, MaxMessageSize: int(s.proxy.Get().MaxMessageSize),
+		Clock: n.o.Clock, Config: s.proxy.Get(),
 		Advertise: advertise, Log: n.log,
 	})
 }

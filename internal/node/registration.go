@@ -61,6 +61,13 @@ func (p *parts) topicsChanged(topics []string) {
 	}
 }
 
+// reconfigured has the name servers told anew, or others told.
+func (p *parts) reconfigured() {
+	if p.registration != nil {
+		p.registration.Refresh()
+	}
+}
+
 // register tells the name servers of the broker, once it can answer; the first thing that
 // a stop ends is this, with a farewell.
 func (p *parts) register(g *lifecycle.Group) error {

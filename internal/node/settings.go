@@ -14,7 +14,7 @@ type settings struct {
 	store   *config.Live[config.Store]
 	namesrv *config.Live[config.Namesrv]
 	proxy   *config.Live[config.Proxy]
-	idle    []string // given, and nothing looks at them
+	idle    []config.Idle // given, and nothing looks at them
 }
 
 // settledElsewhere are properties of Apache's files that flags take the place of.

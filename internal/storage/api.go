@@ -62,6 +62,7 @@ type Options struct {
 	IndexSlots       int   // 5,000,000
 	IndexEntries     int   // 20,000,000
 	MaxMessageSize   int   // 4 MiB; a record may be 64 KiB longer
+	RecordCRC        bool  // each record carries a checksum of all its bytes, not of its body alone
 
 	Flush              FlushPolicy
 	FlushInterval      time.Duration // under Async: 500 ms

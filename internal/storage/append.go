@@ -164,7 +164,7 @@ func (e *Engine) encodeMore(c *encoder, m *message.Message) (err error) {
 	}
 	start := len(c.buf)
 	store := message.AppendStored
-	if strings.Contains(string(m.Properties), message.PropertySource) {
+	if e.opt.RecordCRC || strings.Contains(string(m.Properties), message.PropertySource) {
 		// A copy ends the state that it came from. Were its properties torn in a power cut
 		// while its body is whole, recovery would take it for a message of its own, so these
 		// records carry a checksum of all their bytes.

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -169,5 +170,28 @@ func TestReadByTagOfSameHash(t *testing.T) {
 	res.Release()
 	if res := s.Read(storage.ReadRequest{Topic: "orders", Offset: 1, MaxMessages: 2, Filter: only}); res.Status != storage.NoMatchedMessage || res.Next != 3 || len(res.Records) != 0 {
 		t.Errorf("%+v", res)
+	}
+}
+
+// RecordCRC is Apache's enabledAppendPropCRC: every record carries a checksum of all its
+// bytes, and another one of it is not sound.
+func TestRecordsWithAChecksumOfAllBytes(t *testing.T) {
+	s := storetest.Open(t, storage.Options{RecordCRC: true})
+	placed := s.MustAppend(storetest.Message("orders", 0, 1, 100))
+	record, err := s.ReadAt(placed.PhysicalOffset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m message.Message
+	if _, err := message.DecodeStored(record, &m); err != nil || m.Properties.Value(message.PropertyCRC) == "" {
+		t.Fatalf("%q, %v", m.Properties, err)
+	}
+	if err := message.CheckCRC(record); err != nil {
+		t.Error(err)
+	}
+	at := bytes.Index(record, []byte("KEYS"))
+	record[at]++
+	if err := message.CheckCRC(record); err == nil {
+		t.Error("another property, and the checksum does not notice")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -21,6 +22,7 @@ var (
 	ErrMessageIllegal  = errors.New("illegal message")
 	ErrBodyTooLarge    = errors.New("the message body is too large")
 	ErrMessageNotFound = errors.New("no message at this offset")
+	ErrNotYet          = errors.New("broker unable to service, until")
 	ErrTransaction     = errors.New("transaction messages are not served by this version")
 	ErrTimer           = errors.New("delivery at an arbitrary time is not served by this version, use a delay level")
 	ErrLite            = errors.New("lite topics are not served by this version")
@@ -29,6 +31,9 @@ var (
 // checkTopic finds the topic of a send, or creates it where the rules allow, and settles
 // the message's queue.
 func (p *Publisher) checkTopic(r *Request) (cfg *topic.Config, created bool, err error) {
+	if at := p.o.Broker.Get().StartAcceptSendRequestTimeStamp; at > 0 && time.Now().UnixMilli() < at {
+		return nil, false, fmt.Errorf("%w %s", ErrNotYet, time.UnixMilli(at).Format(time.DateTime))
+	}
 	m := r.Message
 	cfg, ok := p.o.Topics.Get(m.Topic)
 	if !ok {
@@ -105,8 +110,8 @@ func (p *Publisher) checkMessage(m *message.Message) error {
 	switch {
 	case len(m.Body) == 0:
 		return fmt.Errorf("%w: the body is empty", ErrMessageIllegal)
-	case len(m.Body) > p.o.MaxBody:
-		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrBodyTooLarge, len(m.Body), p.o.MaxBody)
+	case len(m.Body) > p.o.MaxBody():
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrBodyTooLarge, len(m.Body), p.o.MaxBody())
 	}
 	if err := m.Properties.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrMessageIllegal, err)
@@ -139,8 +144,8 @@ func (p *Publisher) checkBatch(head *message.Message, ms []*message.Message) err
 		}
 		total += len(m.Body)
 	}
-	if total > p.o.MaxBody {
-		return fmt.Errorf("%w: the batch has %d bytes, the limit is %d", ErrBodyTooLarge, total, p.o.MaxBody)
+	if most := p.o.MaxBody(); total > most {
+		return fmt.Errorf("%w: the batch has %d bytes, the limit is %d", ErrBodyTooLarge, total, most)
 	}
 	return nil
 }

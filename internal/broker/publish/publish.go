@@ -58,7 +58,7 @@ type Options struct {
 	// calls known, from any goroutine. nil: they need not know.
 	Announce func(topics []string, known func())
 	Broker   *config.Live[config.Broker]
-	MaxBody  int // bytes; 0 = 4 MiB
+	MaxBody  func() int // bytes; nil: 4 MiB
 	Levels   Levels
 	Events   Events
 }
@@ -79,8 +79,8 @@ type Publisher struct {
 
 // New returns a publisher.
 func New(o Options) *Publisher {
-	if o.MaxBody == 0 {
-		o.MaxBody = 4 << 20
+	if o.MaxBody == nil {
+		o.MaxBody = func() int { return 4 << 20 }
 	}
 	if o.Levels == nil {
 		o.Levels = DefaultLevels()

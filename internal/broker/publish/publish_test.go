@@ -81,7 +81,7 @@ func newFixture(t *testing.T) *fixture {
 			t.Fatal(err)
 		}
 	}
-	f.Publisher = New(Options{Store: f.store, Topics: f.topics, Broker: f.live, MaxBody: 100,
+	f.Publisher = New(Options{Store: f.store, Topics: f.topics, Broker: f.live, MaxBody: func() int { return 100 },
 		Group: func(name string) (GroupLimits, error) {
 			g, ok := f.groups[name]
 			if !ok {

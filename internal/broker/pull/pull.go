@@ -44,8 +44,8 @@ type Options struct {
 	Broker   *config.Live[config.Broker]
 	// NowMilli is the protocol's time, for "is this group older than that queue".
 	NowMilli func() int64
-	// MaxMessages bounds one answer whatever the request asks for; 0 = 32.
-	MaxMessages int
+	// MaxMessages bounds one answer whatever the request asks for; nil: 32.
+	MaxMessages func() int
 	Events      Events
 }
 
@@ -64,8 +64,8 @@ type Puller struct {
 
 // New returns a puller.
 func New(o Options) *Puller {
-	if o.MaxMessages == 0 {
-		o.MaxMessages = 32
+	if o.MaxMessages == nil {
+		o.MaxMessages = func() int { return 32 }
 	}
 	p := &Puller{o: o}
 	p.starts.opened = o.NowMilli()
@@ -151,7 +151,7 @@ func (p *Puller) once(r *Request, first bool) (Result, *filter.Expression, error
 		return res, expr, nil
 	}
 	res.Read = p.o.Store.Read(storage.ReadRequest{Topic: r.Topic, QueueID: r.QueueID, Offset: r.Offset,
-		MaxMessages: max(1, min(int(r.MaxMessages), p.o.MaxMessages)), MaxBytes: maxBytes(r.MaxBytes), Filter: expr})
+		MaxMessages: max(1, min(int(r.MaxMessages), p.o.MaxMessages())), MaxBytes: maxBytes(r.MaxBytes), Filter: expr})
 	res.Status, res.Answer = res.Read.Status, Outcome(res.Read.Status, r.Offset)
 	res.Next, res.Min, res.Max = res.Read.Next, res.Read.Min, res.Read.Max
 	p.o.Offsets.CommitPull(r.Group, r.Topic, r.QueueID, res.Next)

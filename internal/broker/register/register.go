@@ -85,7 +85,8 @@ func New(o Options) *Registration {
 	return r
 }
 
-// Start tells the name server of this process of all topics. Call it when the broker can
+// Start tells the name server of this process of all topics, and again after a change of
+// what is told of each. Call it when the broker can
 // answer requests; links begin with Run.
 func (r *Registration) Start() error {
 	if r.o.Local == nil {
@@ -185,8 +186,12 @@ func (a *announcement) finish(now bool) {
 	done()
 }
 
-// Refresh looks at the list of name servers again, and registers with all of them.
+// Refresh looks at the settings again, the list of name servers among them, and tells all
+// of them of all topics.
 func (r *Registration) Refresh() {
+	if err := r.Start(); err != nil {
+		r.o.Log.Error("the name server of this process did not take a change of settings", "err", err)
+	}
 	r.mu.Lock()
 	for _, l := range r.mu.links {
 		l.renew()

@@ -1,6 +1,8 @@
 package topic
 
 import (
+	"slices"
+
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
@@ -43,6 +45,35 @@ func systemTopics(c *config.Broker) []*Config {
 		list = append(list, inherited(names.AutoCreate, c.DefaultTopicQueueNums, true))
 	}
 	return list
+}
+
+// Reshape brings the topics that others are made after in line with the settings that have
+// changed while the broker runs, and has all topics told anew where they count for each. A start leaves them as they are stored, as Apache's does.
+func (t *Table) Reshape(changed func(setting string) bool) error {
+	settings := t.o.Config.Get()
+	governs := map[string]string{names.AutoCreate: "defaultTopicQueueNums", settings.BrokerClusterName: "clusterTopicEnable", settings.BrokerName: "brokerTopicEnable"}
+	return t.change(func(c *changeSet) error {
+		for _, cfg := range systemTopics(settings) {
+			old, ok := t.Get(cfg.Name)
+			switch {
+			case !ok: // autoCreateTopicEnable
+				t.put(c, cfg, nil)
+			case changed(governs[cfg.Name]):
+				next := old.Clone()
+				next.ReadQueues, next.WriteQueues, next.Perm = cfg.ReadQueues, cfg.WriteQueues, cfg.Perm
+				t.put(c, next, old)
+			}
+		}
+		if changed("brokerPermission") { // is part of what name servers are told of each topic
+			reshaped := c.put
+			for _, old := range t.All() {
+				if !slices.ContainsFunc(reshaped, func(p *Config) bool { return p.Name == old.Name }) {
+					t.put(c, old.Clone(), old)
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // IsSystem tells whether a topic belongs to the broker itself and may be neither changed

@@ -36,6 +36,7 @@ var codes = []struct {
 	{err: publish.ErrBodyTooLarge, code: remoting.ResMessageIllegal},
 	{err: publish.ErrMessageIllegal, code: remoting.ResMessageIllegal},
 	{err: publish.ErrMessageNotFound, code: remoting.ResSystemError},
+	{err: publish.ErrNotYet, code: remoting.ResSystemError},
 	{err: publish.ErrTransaction, code: remoting.ResNoPermission},
 	{err: publish.ErrTimer, code: remoting.ResSystemError},
 	{err: publish.ErrLite, code: remoting.ResSystemError},
@@ -99,6 +100,7 @@ var codes = []struct {
 	{err: config.ErrAttribute, code: remoting.ResSystemError},
 	{err: config.ErrUnknown, code: remoting.ResInvalidParameter},
 	{err: config.ErrFixed, code: remoting.ResNoPermission},
+	{err: config.ErrIdle, code: remoting.ResInvalidParameter},
 	{err: config.ErrValue, code: remoting.ResInvalidParameter},
 	{err: remoting.ErrBody, code: remoting.ResInvalidParameter},
 

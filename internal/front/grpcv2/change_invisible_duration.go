@@ -29,7 +29,7 @@ func (s *Service) changeInvisible(ctx context.Context, req *v2.ChangeInvisibleDu
 		return h, err
 	}
 	c := proxy.ChangeRequest{Group: group, Topic: topic, Invisible: req.GetInvisibleDuration().AsDuration(), Suspend: req.GetSuspend()}
-	if err = checkInvisible(c.Invisible, 0); err != nil {
+	if err = checkInvisible(c.Invisible, 0, milliseconds(s.limits.MaxInvisibleTimeMills)); err != nil {
 		return h, err
 	}
 	if c.Handle, err = parseHandle(req.GetReceiptHandle()); err != nil {

@@ -21,17 +21,12 @@ import (
 
 // Times of a long poll.
 const (
-	minPolling = 5 * time.Second
-	maxPolling = 20 * time.Second
-	// pollingGrace is how much of minPolling may be gone when the request arrives: a
-	// client that asks for just minPolling has spent some of it on the way.
+	// pollingGrace is how much of the shortest poll may be gone when the request arrives: a
+	// client that asks for just that has spent some of it on the way.
 	pollingGrace = 500 * time.Millisecond
 	// answerMargin is left before the caller's deadline, so that the answer of a poll
 	// that ends empty, or finds something at the last moment, still gets there.
-	answerMargin = 300 * time.Millisecond
-	// autoRenewInvisible is the invisible time that the broker extends while the client
-	// is there.
-	autoRenewInvisible    = time.Minute
+	answerMargin          = 300 * time.Millisecond
 	defaultRequestTimeout = 3 * time.Second
 )
 
@@ -93,7 +88,7 @@ func (s *Service) popRequest(call *h2.Call, req *v2.ReceiveMessageRequest) (q pr
 	if s.answering.Load() > maxAnswering {
 		return q, nil, refuse(v2.Code_TOO_MANY_REQUESTS, "%d MiB of messages wait for clients that do not read them", maxAnswering>>20)
 	}
-	if q.PollTime, err = pollTime(asked, remaining, requestTimeout, call.Header(headerVersion)); err != nil {
+	if q.PollTime, err = s.polls().time(asked, remaining, requestTimeout, call.Header(headerVersion)); err != nil {
 		return q, nil, err
 	}
 	q.Topic, q.Group, err = topicAndGroup(req.GetMessageQueue().GetTopic(), req.GetGroup())
@@ -101,9 +96,10 @@ func (s *Service) popRequest(call *h2.Call, req *v2.ReceiveMessageRequest) (q pr
 		return q, nil, err
 	}
 	q.AutoRenew = req.GetAutoRenew()
-	if q.InvisibleTime = autoRenewInvisible; !q.AutoRenew {
+	// The broker extends the default one while the client is there.
+	if q.InvisibleTime = milliseconds(s.limits.DefaultInvisibleTimeMills); !q.AutoRenew {
 		q.InvisibleTime = req.GetInvisibleDuration().AsDuration()
-		if err = checkInvisible(q.InvisibleTime, minInvisible); err != nil {
+		if err = checkInvisible(q.InvisibleTime, milliseconds(s.limits.MinInvisibleTimeMillsOnRecv), milliseconds(s.limits.MaxInvisibleTimeMills)); err != nil {
 			return q, nil, err
 		}
 	}
@@ -127,28 +123,35 @@ func (s *Service) popRequest(call *h2.Call, req *v2.ReceiveMessageRequest) (q pr
 	return q, route, nil
 }
 
-// pollTime is how long a receive waits for its first message: what the client asked for,
+// polls is how long a receive may wait.
+type polls struct{ least, most time.Duration }
+
+func (s *Service) polls() polls {
+	return polls{milliseconds(s.limits.LongPollingMinTimeMillis), milliseconds(s.limits.LongPollingMaxTimeMillis)}
+}
+
+// time is how long a receive waits for its first message: what the client asked for,
 // else what its deadline leaves, but never past the deadline. remaining is negative
 // without a deadline.
-func pollTime(asked, remaining, requestTimeout time.Duration, version string) (time.Duration, error) {
+func (p polls) time(asked, remaining, requestTimeout time.Duration, version string) (time.Duration, error) {
 	d := asked
 	if d <= 0 {
-		if d = maxPolling; remaining >= 0 {
+		if d = p.most; remaining >= 0 {
 			d = remaining - requestTimeout/2
 		}
 	}
-	d = min(max(d, minPolling), maxPolling)
+	d = min(max(d, p.least), p.most)
 	if remaining < 0 {
 		return d, nil
 	}
-	if d > remaining && remaining < minPolling-pollingGrace {
+	if d > remaining && remaining < p.least-pollingGrace {
 		code := v2.Code_ILLEGAL_POLLING_TIME
 		if version < "5.0.3" { // older clients do not know that code
 			code = v2.Code_BAD_REQUEST
 		}
-		return 0, refuse(code, "the deadline leaves %d ms, polling takes at least %d ms", remaining.Milliseconds(), minPolling.Milliseconds())
+		return 0, refuse(code, "the deadline leaves %d ms, polling takes at least %d ms", remaining.Milliseconds(), p.least.Milliseconds())
 	}
-	return min(d, remaining-answerMargin), nil
+	return max(0, min(d, remaining-answerMargin)), nil
 }
 
 func (s *Service) compileFilter(e *v2.FilterExpression) (*filter.Expression, error) {

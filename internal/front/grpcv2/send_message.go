@@ -129,7 +129,7 @@ func (s *Service) trySend(c *sendCall) error {
 	for i := range c.messages {
 		m := &c.messages[i]
 		kind := m.derivedKind()
-		if !route.Kind.Takes(kind) {
+		if s.limits.EnableTopicMessageTypeCheck && !route.Kind.Takes(kind) {
 			return wrongKind(route.Kind, kind)
 		}
 		c.fill(&c.stored[i], m, s.clock.NowMilli())
@@ -150,11 +150,11 @@ func (s *Service) checkMessage(m *sentMessage) error {
 	if len(m.body) == 0 {
 		return refuse(v2.Code_MESSAGE_BODY_EMPTY, "message body cannot be empty")
 	}
-	if len(m.body) > s.maxMessageSize {
-		return refuse(v2.Code_MESSAGE_BODY_TOO_LARGE, "message body has %d bytes, the most is %d", len(m.body), s.maxMessageSize)
+	if most := int(s.limits.MaxMessageSize); len(m.body) > most {
+		return refuse(v2.Code_MESSAGE_BODY_TOO_LARGE, "message body has %d bytes, the most is %d", len(m.body), most)
 	}
-	if len(m.properties) > maxUserProperties {
-		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "too many user properties, max is %d", maxUserProperties)
+	if most := int(s.limits.UserPropertyMaxNum); len(m.properties) > most {
+		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "too many user properties, max is %d", most)
 	}
 	if len(m.keys) > maxKeys {
 		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "too many keys, max is %d", maxKeys)
@@ -182,8 +182,8 @@ func (s *Service) checkMessage(m *sentMessage) error {
 		}
 		size += len(key)
 	}
-	if size > maxUserPropertySize {
-		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "user properties, tag and keys have %d bytes, the most is %d", size, maxUserPropertySize)
+	if most := int(s.limits.MaxUserPropertySize); size > most {
+		return refuse(v2.Code_MESSAGE_PROPERTIES_TOO_LARGE, "user properties, tag and keys have %d bytes, the most is %d", size, most)
 	}
 	if isBlank(m.id) || hasControl(m.id) {
 		return refuse(v2.Code_ILLEGAL_MESSAGE_ID, "message id cannot be empty")
@@ -197,12 +197,12 @@ func (s *Service) checkKind(m *sentMessage) error {
 		return refuse(v2.Code_BAD_REQUEST, "the transaction recovery time is %d s, the most is %d", m.recoverAfter, int64(maxRecovery.Seconds()))
 	}
 	if m.hasDeliver {
-		if !m.deliver.valid() || m.deliver.milli()-s.clock.NowMilli() > maxDelay.Milliseconds() {
-			return refuse(v2.Code_ILLEGAL_DELIVERY_TIME, "the max delay time of message is too large, max is %d", maxDelay.Milliseconds())
+		if most := s.limits.MaxDelayTimeMills; !m.deliver.valid() || m.deliver.milli()-s.clock.NowMilli() > most {
+			return refuse(v2.Code_ILLEGAL_DELIVERY_TIME, "the max delay time of message is too large, max is %d", most)
 		}
 	}
 	if m.group != "" {
-		if err := checkMessageGroup(m.group); err != nil {
+		if err := checkMessageGroup(m.group, s.limits.MaxMessageGroupSize); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,8 @@ const (
 	maxMessages = 10_000
 	maxElements = 1 << 20               // keys and user properties of all messages
 	maxKeys     = message.MaxProperties // of one message: with their separators they fill it
+
+	maxProperties = 512 // of one message; the setting userPropertyMaxNum can't be higher
 )
 
 var errText = errors.New("a string is not UTF-8")
@@ -172,7 +174,7 @@ func (m *sentMessage) readProperty(b []byte) error {
 			m.properties[i].value = p.value
 			return nil
 		}
-		if i == maxUserProperties {
+		if i == maxProperties {
 			return nil // refused anyway: no need to keep more, or to look further at quadratic cost
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
 
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/h2"
@@ -31,8 +32,8 @@ import (
 type Options struct {
 	Proxy *proxy.Proxy
 	Clock *clock.Clock
-	// MaxMessageSize is the largest body that is taken; 0 means 4 MiB.
-	MaxMessageSize int
+	// Config is what clients may send and ask for; nil means the defaults.
+	Config *config.Proxy
 	// Advertise, when not empty, is the HOST:PORT that routes name; otherwise they name
 	// the endpoints that the request came with.
 	Advertise string
@@ -43,11 +44,11 @@ type Options struct {
 type Service struct {
 	v2.UnimplementedMessagingServiceServer
 
-	proxy          *proxy.Proxy
-	clock          *clock.Clock
-	maxMessageSize int
-	advertised     *v2.Endpoints // nil without Options.Advertise
-	log            *slog.Logger
+	proxy      *proxy.Proxy
+	clock      *clock.Clock
+	limits     *config.Proxy
+	advertised *v2.Endpoints // nil without Options.Advertise
+	log        *slog.Logger
 
 	filters   filter.Cache
 	answering atomic.Int64 // bytes of messages on their way to clients
@@ -59,13 +60,14 @@ type Service struct {
 // New returns the service. It starts nothing.
 func New(o Options) *Service {
 	s := &Service{
-		proxy:          o.Proxy,
-		clock:          o.Clock,
-		maxMessageSize: o.MaxMessageSize,
-		log:            o.Log,
+		proxy:  o.Proxy,
+		clock:  o.Clock,
+		limits: o.Config,
+		log:    o.Log,
 	}
-	if s.maxMessageSize == 0 {
-		s.maxMessageSize = 4 << 20
+	if s.limits == nil {
+		limits := config.DefaultProxy()
+		s.limits = &limits
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -545,7 +545,7 @@ func TestPollTime(t *testing.T) {
 		{"too little left, old client", 5 * s, 4 * s, 3 * s, "5.0.2", 0, v2.Code_BAD_REQUEST},
 		{"too little left, unknown client", 5 * s, 4 * s, 3 * s, "", 0, v2.Code_BAD_REQUEST},
 	} {
-		got, err := pollTime(c.asked, c.remaining, c.rt, c.version)
+		got, err := polls{5 * s, 20 * s}.time(c.asked, c.remaining, c.rt, c.version)
 		code, _, _ := statusOf(err)
 		if c.code == 0 {
 			c.code = v2.Code_OK

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/proxy"
 )
 
@@ -16,7 +17,6 @@ const (
 	producerBackoffFirst      = 10 * time.Millisecond
 	producerBackoffMax        = time.Second
 	producerBackoffMultiplier = 2
-	receiveBatchSize          = maxBatch
 )
 
 // settingsOf checks what a client told about itself and translates it.
@@ -59,7 +59,7 @@ func settingsOf(in *v2.Settings) (proxy.Settings, error) {
 
 // mergeSettings is the answer to a client's settings: the same, with every field filled
 // in that is the server's to say or that some client needs.
-func mergeSettings(in *v2.Settings, g proxy.Group, maxBody int) *v2.Settings {
+func mergeSettings(in *v2.Settings, g proxy.Group, limits *config.Proxy) *v2.Settings {
 	out := proto.Clone(in).(*v2.Settings)
 	out.AccessPoint = withScheme(out.AccessPoint)
 	if out.RequestTimeout == nil {
@@ -68,8 +68,8 @@ func mergeSettings(in *v2.Settings, g proxy.Group, maxBody int) *v2.Settings {
 	out.Metric = &v2.Metric{}
 	switch p := out.GetPubSub().(type) {
 	case *v2.Settings_Publishing:
-		p.Publishing.MaxBodySize = int32(maxBody)
-		p.Publishing.ValidateMessageType = true
+		p.Publishing.MaxBodySize = limits.MaxMessageSize
+		p.Publishing.ValidateMessageType = limits.EnableTopicMessageTypeCheck
 		out.BackoffPolicy = &v2.RetryPolicy{
 			MaxAttempts: producerAttempts,
 			Strategy:    exponential(producerBackoffFirst, producerBackoffMax, producerBackoffMultiplier),
@@ -77,8 +77,8 @@ func mergeSettings(in *v2.Settings, g proxy.Group, maxBody int) *v2.Settings {
 	case *v2.Settings_Subscription:
 		sub := p.Subscription
 		sub.Fifo = proto.Bool(g.FIFO)
-		sub.ReceiveBatchSize = proto.Int32(receiveBatchSize)
-		sub.LongPollingTimeout = durationpb.New(maxPolling)
+		sub.ReceiveBatchSize = proto.Int32(limits.LongPollingBatchSize)
+		sub.LongPollingTimeout = durationpb.New(milliseconds(limits.LongPollingMaxTimeMillis))
 		sub.LiteSubscriptionQuota = proto.Int32(g.LiteQuota)
 		sub.MaxLiteTopicSize = proto.Int32(maxLiteTopic)
 		out.BackoffPolicy = consumerBackoff(g, in.GetUserAgent().GetLanguage())

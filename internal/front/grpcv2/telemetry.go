@@ -66,7 +66,7 @@ func (s *Service) takeSettings(ctx context.Context, id string, ses *session, in 
 	}
 	return ses.send(&v2.TelemetryCommand{
 		Status:  ok,
-		Command: &v2.TelemetryCommand_Settings{Settings: mergeSettings(in, group, s.maxMessageSize)},
+		Command: &v2.TelemetryCommand_Settings{Settings: mergeSettings(in, group, s.limits)},
 	})
 }
 

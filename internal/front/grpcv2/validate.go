@@ -9,18 +9,15 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
-// Limits of what a client may send, as in Apache RocketMQ's proxy.
+// Limits of what a client may send that no setting changes, as in Apache RocketMQ's proxy.
 const (
-	maxMessageGroup     = 64 // bytes; must be below
-	maxLiteTopic        = 64 // bytes
-	maxUserProperties   = 128
-	maxUserPropertySize = 16 << 10
-	maxDelay            = 24 * time.Hour
-	maxRecovery         = time.Hour // orphaned transaction
-	minInvisible        = 10 * time.Second
-	maxInvisible        = 12 * time.Hour
-	maxBatch            = 32
+	maxLiteTopic = 64        // bytes
+	maxRecovery  = time.Hour // orphaned transaction
+	maxBatch     = 32
 )
+
+// milliseconds is a time of the settings.
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // topicName is the checked name of a topic that clients may use.
 func topicName(r *v2.Resource) (string, error) {
@@ -88,12 +85,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-func checkMessageGroup(group string) error {
+// checkMessageGroup wants a group to be shorter than below.
+func checkMessageGroup(group string, below int32) error {
 	switch {
 	case isBlank(group):
 		return refuse(v2.Code_ILLEGAL_MESSAGE_GROUP, "message group cannot be blank")
-	case len(group) >= maxMessageGroup:
-		return refuse(v2.Code_ILLEGAL_MESSAGE_GROUP, "message group exceed the max size %d", maxMessageGroup)
+	case len(group) >= int(below):
+		return refuse(v2.Code_ILLEGAL_MESSAGE_GROUP, "message group exceed the max size %d", below)
 	case hasControl(group):
 		return refuse(v2.Code_ILLEGAL_MESSAGE_GROUP, "message group cannot contain control characters")
 	}
@@ -116,12 +114,12 @@ func checkLiteTopic(name string) error {
 	return nil
 }
 
-func checkInvisible(d, least time.Duration) error {
+func checkInvisible(d, least, most time.Duration) error {
 	if d < least {
 		return refuse(v2.Code_ILLEGAL_INVISIBLE_TIME, "the invisibleTime is too small. min is %d", least.Milliseconds())
 	}
-	if d > maxInvisible {
-		return refuse(v2.Code_ILLEGAL_INVISIBLE_TIME, "the invisibleTime is too large. max is %d", maxInvisible.Milliseconds())
+	if d > most {
+		return refuse(v2.Code_ILLEGAL_INVISIBLE_TIME, "the invisibleTime is too large. max is %d", most.Milliseconds())
 	}
 	return nil
 }

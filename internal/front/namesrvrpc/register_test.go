@@ -12,6 +12,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/namesrv"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
@@ -234,5 +235,74 @@ func TestSilentNameServer(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = silent.Shutdown(ctx)
+	})
+}
+
+// How often and in which form a broker registers can be changed while it runs.
+func TestRegistrationSettingsAreLive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := transport.NewPipeNetwork()
+		l, err := network.Listen("10.0.0.1:9876")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole, probes, compressed, hung int
+		hang := false
+		server := transport.NewServer(transport.Options{Handler: func(r *transport.Request) {
+			switch r.Code {
+			case remoting.ReqRegisterBroker:
+				var h remoting.RegisterBrokerRequest
+				if err := r.Decode(&h); err != nil {
+					t.Error(err)
+				}
+				if whole++; h.Compressed {
+					compressed++
+				}
+			case remoting.ReqQueryDataVersion:
+				probes++
+			}
+			if hang {
+				hung++
+				return
+			}
+			r.Responder().Reply(0, "", nil, nil)
+		}})
+		go server.Serve(context.Background(), l)
+		b := startBroker(t, network, "10.0.0.1:9876", nil, nil)
+		tenMinutes := func(setting, value string) {
+			t.Helper()
+			if setting != "" {
+				if err := b.config.Change(map[string]string{setting: value}); err != nil {
+					t.Fatal(err)
+				}
+				b.reg.Refresh()
+			}
+			time.Sleep(time.Minute) // the period that has begun
+			whole, probes, compressed, hung = 0, 0, 0, 0
+			time.Sleep(10 * time.Minute)
+		}
+		if tenMinutes("", ""); whole < 19 || whole > 21 || compressed != 0 || probes != 0 {
+			t.Fatalf("ten minutes: %d registrations, %d compressed, %d questions", whole, compressed, probes)
+		}
+		if tenMinutes("registerNameServerPeriod", "60000"); whole < 9 || whole > 11 {
+			t.Errorf("each minute: %d registrations", whole)
+		}
+		if tenMinutes("compressedRegister", "true"); compressed < 9 {
+			t.Errorf("compressed: %d of %d", compressed, whole)
+		}
+		if tenMinutes("forceRegister", "false"); probes < 9 {
+			t.Errorf("without force: %d questions, %d registrations", probes, whole)
+		}
+		hang = true
+		tenMinutes("forceRegister", "true")
+		slow := hung
+		if tenMinutes("registerBrokerTimeoutMills", "1000"); hung < 5*slow {
+			t.Errorf("a name server that hangs is tried %d times, with a limit of 24 s %d times", hung, slow)
+		}
+		hang = false
+		b.stop()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = server.Shutdown(ctx)
 	})
 }

@@ -21,6 +21,7 @@ var sentinels = []struct{ of, is error }{
 	{publish.ErrForbidden, proxy.ErrForbidden},
 	{publish.ErrNotWritable, proxy.ErrForbidden},
 	{publish.ErrBodyTooLarge, proxy.ErrMessageTooLarge},
+	{publish.ErrNotYet, proxy.ErrBusy},
 	{publish.ErrTransaction, proxy.ErrUnsupported},
 	{publish.ErrTimer, proxy.ErrUnsupported},
 	{publish.ErrLite, proxy.ErrUnsupported},
