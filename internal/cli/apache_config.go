@@ -35,8 +35,21 @@ func (f *serverFlags) readApache(c *cobra.Command) error {
 			}
 		}
 		f.ignored = append(f.ignored, others...)
+		for _, name := range []string{"aclEnable", "authenticationEnabled", "authorizationEnabled"} {
+			if strings.EqualFold(all[name], "true") {
+				f.unguarded = append(f.unguarded, name)
+			}
+		}
 	}
 	return nil
+}
+
+// elsewhere are settings of brokers that keep messages, topics or offsets where this server
+// does not look; it would start empty beside them.
+var elsewhere = map[string]struct{ value, where string }{
+	"enableDLegerCommitLog": {"true", "in the log of DLedger"},
+	"storeType":             {"defaultRocksDB", "in RocksDB, the queues and the tables of topics, groups and offsets"},
+	"configManagerVersion":  {"v2", "in RocksDB, the tables of topics, groups and offsets"},
 }
 
 // takeAddresses takes out of all what flags say otherwise, and refuses what would lose
@@ -54,6 +67,11 @@ func (f *serverFlags) takeAddresses(c *cobra.Command, kind config.ApacheKind, al
 	}
 	if role, ok := take("brokerRole"); ok && strings.EqualFold(role, "SLAVE") {
 		return fmt.Errorf("brokerRole %s: there is no replication; this file would start a second master", role)
+	}
+	for name, kept := range elsewhere {
+		if strings.EqualFold(all[name], kept.value) {
+			return fmt.Errorf("%s=%s: what this broker has is %s, which is not read here", name, all[name], kept.where)
+		}
 	}
 	root, hasRoot := take("storePathRootDir")
 	if hasRoot {

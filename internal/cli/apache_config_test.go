@@ -53,6 +53,12 @@ func TestApacheFilesAreReadAsTheyAre(t *testing.T) {
 			t.Errorf("%s: %q, not %q", name, f.Settings[name], want)
 		}
 	}
+	if len(f.unguarded) > 0 {
+		t.Errorf("access control: %v", f.unguarded)
+	}
+	if f, err := apacheFlags(t, nil, "broker.conf", "authenticationEnabled = true\nauthorizationEnabled=false\n"); err != nil || !slices.Equal(f.unguarded, []string{"authenticationEnabled"}) {
+		t.Errorf("access control: %+v, %v", f.unguarded, err)
+	}
 	if want := []string{"sendMessageThreadPoolNums", "serverWorkerThreads", "rocketMQClusterName"}; !slices.Equal(f.ignored, want) {
 		t.Errorf("passed over: %v", f.ignored)
 	}
@@ -63,6 +69,8 @@ func TestApacheFilesThatCanNotBe(t *testing.T) {
 		{"broker.conf", "brokerRole=SLAVE\nbrokerId=1\n", "no replication"},
 		{"broker.conf", "storePathRootDir=/a\nstorePathCommitLog=/b/commitlog\n", "commitlog/ of the data folder"},
 		{"rmq-proxy.json", `{"grpcServerPort":`, "rmq-proxy.json"},
+		{"broker.conf", "enableDLegerCommitLog=true\ndLegerGroup=g\n", "log of DLedger"},
+		{"broker.conf", "storeType=defaultRocksDB\n", "RocksDB"},
 	} {
 		if _, err := apacheFlags(t, nil, c.name, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v", c.text, err)

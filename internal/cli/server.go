@@ -28,7 +28,9 @@ type serverFlags struct {
 	settings []string
 	apache   []string // files of Apache RocketMQ
 	ignored  []string // what they say and nothing here looks at
-	logLevel string
+	// unguarded are those of ignored that ask for access control.
+	unguarded []string
+	logLevel  string
 }
 
 func serverCommand() *cobra.Command {
@@ -101,6 +103,10 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	f.Out = c.OutOrStdout()
 	if len(f.ignored) > 0 {
 		f.Log.Warn("settings of --apache-config that mean nothing here are passed over", "settings", strings.Join(f.ignored, ", "))
+	}
+
+	if len(f.unguarded) > 0 {
+		f.Log.Warn("this version has no access control, though --apache-config asks for it: everybody who reaches it may read and write", "settings", strings.Join(f.unguarded, ", "))
 	}
 
 	ctx := c.Context()
