@@ -214,6 +214,8 @@ func (p *Popper) judgeLocked(w *window, d Delivery, now int64) (*record, error) 
 			return nil, ErrIllegal
 		case r.flags&flagClaimed != 0, r.due <= now && !p.renewableLocked(r, now):
 			return nil, ErrExpired
+		case r.more != nil && r.more.appended&(1<<(d.Offset&63)) != 0:
+			return nil, ErrExpired // its dead letter is on its way
 		}
 		return r, nil
 	}
@@ -358,7 +360,7 @@ func (w *window) attemptOf(id string, now int64) (entries []asideEntry, popTime 
 			if r.more == nil || r.more.attempt != id || r.due <= now || r.flags&flagClaimed != 0 {
 				continue
 			}
-			for m := r.live; m != 0; m &= m - 1 {
+			for m := r.live &^ r.more.appended; m != 0; m &= m - 1 {
 				entries = append(entries, asideEntry{offset: r.offset(bits.TrailingZeros64(m)), group: r.more.group, attempts: r.more.attempts})
 			}
 			popTime = r.popTime

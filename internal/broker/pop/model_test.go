@@ -289,8 +289,8 @@ func (m *model) verdicts(h given) []error {
 		switch {
 		case t < p.popTime:
 			return []error{ErrStale}
-		case p.due <= now && p.forwarded:
-			return []error{nil, ErrExpired}
+		case p.forwarded:
+			return []error{ErrExpired} // a copy is on its way, as after a lapse
 		case p.due <= now && !m.renewable(p, now):
 			return []error{ErrExpired}
 		}

@@ -195,18 +195,17 @@ func (p *Popper) Loops() []Loop {
 // Close answers what still waits for a worker and forgets the clock. The loops and the
 // long polls must have ended.
 func (p *Popper) Close() {
-	for {
-		q, s := p.ready.take()
-		if q == nil && s == nil {
-			break
-		}
-		if s != nil {
-			for _, q := range s.abandon() {
+	for j, ok := p.ready.take(); ok; j, ok = p.ready.take() {
+		switch {
+		case j.q != nil:
+			p.finish(j.q, Result{Status: PollingTimeout}, nil)
+		case j.s != nil:
+			for _, q := range j.s.abandon() {
 				p.finish(q, Result{Status: PollingTimeout}, nil)
 			}
-			continue
+		default:
+			j.f.end(storage.ErrClosed)
 		}
-		p.finish(q, Result{Status: PollingTimeout}, nil)
 	}
 	p.alarm.Stop()
 }

@@ -179,8 +179,8 @@ func (w *window) gone() bool {
 	return w.mu.dropped
 }
 
-// readyQueue is what the workers have to do: requests that were woken, and subjects that
-// were handed over with requests waiting. Putting never blocks.
+// readyQueue is what the workers have to do: requests that were woken, subjects that were
+// handed over with requests waiting, dead letters to write. Putting never blocks.
 type readyQueue struct {
 	wake chan struct{}
 	mu   sync.Mutex
@@ -190,6 +190,7 @@ type readyQueue struct {
 type job struct {
 	q *request
 	s *subject
+	f *forwarding
 }
 
 func (r *readyQueue) put(j job) {
@@ -206,20 +207,20 @@ func (r *readyQueue) signal() {
 	}
 }
 
-func (r *readyQueue) take() (*request, *subject) {
+func (r *readyQueue) take() (j job, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.jobs) == 0 {
 		r.jobs = nil
-		return nil, nil
+		return job{}, false
 	}
-	j := r.jobs[0]
+	j = r.jobs[0]
 	r.jobs[0] = job{}
 	r.jobs = r.jobs[1:]
 	if len(r.jobs) > 0 {
 		r.signal()
 	}
-	return j.q, j.s
+	return j, true
 }
 
 // work is one worker.
@@ -238,14 +239,16 @@ func (p *Popper) work(ctx context.Context) error {
 // runReady does what is ready now and reports how many jobs that was.
 func (p *Popper) runReady() (n int) {
 	for ; ; n++ {
-		q, s := p.ready.take()
+		j, ok := p.ready.take()
 		switch {
-		case q != nil:
-			p.run(q)
-		case s != nil:
-			p.serveWaiting(s)
-		default:
+		case !ok:
 			return n
+		case j.q != nil:
+			p.run(j.q)
+		case j.s != nil:
+			p.serveWaiting(j.s)
+		default:
+			j.f.write()
 		}
 	}
 }

@@ -195,6 +195,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			s.b.store.failTopics[s.str(d, "topic")] = fmt.Errorf("disk full")
 		}
 		s.b.store.mu.Unlock()
+	case "hold", "dispatch":
+		s.b.store.mu.Lock()
+		s.b.store.hold = d.Cmd == "hold"
+		s.b.store.mu.Unlock()
+		if d.Cmd == "dispatch" {
+			s.b.store.dispatchHeld()
+		}
 	case "delete-topic":
 		s.deleteTopic(s.str(d, "name"))
 	case "delete-group":

@@ -96,11 +96,14 @@ const (
 // recordMore is what few records have.
 type recordMore struct {
 	until    int64  // a receipt of these messages may claim to be valid until then
-	appended uint64 // copies that the log has and dispatch has not yet reported
+	appended uint64 // copies that the log has, or is to have as dead letters, and dispatch has not yet reported
 	failures int    // of writing copies
 	group    uint64 // message group of an ordered batch
 	attempts int32  // deliveries of an ordered batch before this one
 	attempt  string // attempt id of the request
+
+	forwarded uint64        // those of appended that their consumer asked for
+	forwards  []*forwarding // those of forwarded that are being written
 }
 
 // movedEntry remembers that an offset was moved on while a receipt of it still looks valid.
