@@ -26,6 +26,9 @@ const (
 	// lapseAfter is how long messages stay invisible before they lapse unless the options say
 	// it: longer than a quick server needs to give a million away.
 	lapseAfter = 15 * time.Second
+	// lapseLead is how long before the due time the measured part begins: what a server does
+	// ahead of it is measured, and how it idles before that is not.
+	lapseLead = 2 * time.Second
 	// hasty is how long before its due time a redelivery is a delivery too many, whatever the
 	// clocks.
 	hasty = time.Second
@@ -33,7 +36,7 @@ const (
 
 // runLapse measures how late messages come again that nobody acknowledged: published at the
 // run's rate, so that they lapse one by one, or without a rate a backlog that lapses in one
-// moment. What is measured of that begins when all of it is in flight.
+// moment.
 func runLapse(ctx context.Context, o Options) (Result, error) {
 	if o.Rate > 0 {
 		o.Count = max(1, int(float64(o.Rate)*o.Duration.Seconds()))
@@ -78,13 +81,12 @@ func (s *lapses) oneByOne(ctx context.Context, t target, o Options, group string
 	if err != nil {
 		return 0, err
 	}
-	return o.paced(ctx, s.again,
+	return o.measureWaiting(ctx, s.again, firstWait,
 		func(ctx context.Context) error { return consume(ctx, s.again, all, o.Invisible+time.Minute) },
 		func(ctx context.Context) error { return publishRemoting(ctx, s.first, t, o) })
 }
 
-// together pops a backlog so that all of it is due in the same moment, and measures waiting
-// for it.
+// together pops a backlog so that all of it is due in the same moment, and waits for that.
 func (s *lapses) together(ctx context.Context, t target, o Options, group string) (time.Duration, error) {
 	stored := o
 	stored.InFlight = max(o.InFlight, 32)
@@ -103,7 +105,7 @@ func (s *lapses) together(ctx context.Context, t target, o Options, group string
 	if err := consume(ctx, s.first, all, popPatience); err != nil {
 		return 0, err
 	}
-	if left := time.Until(moment); left < hasty {
+	if left := time.Until(moment); left < lapseLead {
 		return 0, fmt.Errorf("popping %d messages took %v: --invisible has to be longer", o.Count, o.Invisible-left)
 	}
 	after := o
@@ -111,9 +113,9 @@ func (s *lapses) together(ctx context.Context, t target, o Options, group string
 	if all, err = s.poppers(ctx, t, after, group); err != nil {
 		return 0, err
 	}
-	return o.measure(s.again, s.again.handled.Load, func() error {
-		return consume(ctx, s.again, all, o.Invisible+time.Minute)
-	})
+	return o.measureWaiting(ctx, s.again, time.Until(moment.Add(-lapseLead)),
+		func(ctx context.Context) error { return consume(ctx, s.again, all, o.Invisible+time.Minute) },
+		func(context.Context) error { return nil })
 }
 
 func (s *lapses) poppers(ctx context.Context, t target, o Options, group string) ([]*popper, error) {

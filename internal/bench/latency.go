@@ -24,22 +24,25 @@ func runLatency(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	took, err := o.paced(ctx, l, take, publish)
+	took, err := o.measureWaiting(ctx, l, firstWait, take, publish)
 	if err != nil {
 		return Result{}, err
 	}
 	return l.result("latency", o, took, "publish to receive", &arrivals), nil
 }
 
-// paced measures publish, with consumers that already wait when it begins, until take ends.
-func (o Options) paced(ctx context.Context, l *ledger, take, publish func(context.Context) error) (time.Duration, error) {
+// firstWait is the time that consumers are given to start their first wait.
+const firstWait = time.Second
+
+// measureWaiting starts consumers, which take, and measures from when they have waited for
+// a while: publish, until they have all.
+func (o Options) measureWaiting(ctx context.Context, l *ledger, while time.Duration, take, publish func(context.Context) error) (time.Duration, error) {
 	consumers := newLoops()
 	consumers.start(func() error { return take(ctx) })
-	// Consumers are given time to start their first wait.
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case <-time.After(time.Second):
+	case <-time.After(while):
 	}
 	return o.measure(l, l.handled.Load, func() error {
 		err := publish(ctx)
