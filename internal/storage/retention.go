@@ -43,7 +43,8 @@ func (e *Engine) DeletePassed() error {
 	return errors.Join(e.queues.RemoveBefore(logMin), e.index.RemoveBefore(logMin), e.save(true))
 }
 
-// DiskUsage says how full the disk is.
+// DiskUsage says how full the disk is. The percentage is that of df and of Apache: what the
+// file system keeps for itself counts neither as used nor as free.
 type DiskUsage struct {
 	Known       bool
 	Free, Total int64
@@ -53,11 +54,12 @@ type DiskUsage struct {
 // DiskUsage asks the file system.
 func (e *Engine) DiskUsage() DiskUsage {
 	u, err := e.opt.FS.GetDiskUsage(e.opt.Dir)
-	if err != nil || u.TotalBytes == 0 {
+	ours := u.UsedBytes + u.AvailBytes
+	if err != nil || ours == 0 {
 		return DiskUsage{}
 	}
 	return DiskUsage{Known: true, Free: int64(u.AvailBytes), Total: int64(u.TotalBytes),
-		UsedPercent: int(100 - u.AvailBytes*100/u.TotalBytes)}
+		UsedPercent: int(100 - u.AvailBytes*100/ours)}
 }
 
 // pressure is what the disk asks for.

@@ -143,3 +143,13 @@ func TestWatermarks(t *testing.T) {
 		})
 	}
 }
+
+// TestDiskUsageIsThatOfDf: blocks that the file system reserves are neither used nor free.
+func TestDiskUsageIsThatOfDf(t *testing.T) {
+	fs := vfs.NewMem()
+	s := storetest.Open(t, storage.Options{FS: fs})
+	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 20 << 30, UsedBytes: 80 << 30, TotalBytes: 250 << 30})
+	if u := s.DiskUsage(); u.UsedPercent != 80 || u.Free != 20<<30 || u.Total != 250<<30 {
+		t.Errorf("%+v", u)
+	}
+}
