@@ -53,7 +53,7 @@ var reports = []report{
 	{id: "R137", fault: "the count of waiting requests runs up to its limit"},
 
 	{id: "R033", fault: "an unprepared group gets an ordered topic out of order"},
-	{id: "R034", fault: "a client repeats under a new attempt id and blocks itself", why: "a client library of our own, which is not built; the server's side is in fifo.txt"},
+	{id: "R034", fault: "a client repeats under a new attempt id and blocks itself", rest: "the client's part"},
 	{id: "R035", fault: "a slow message group delays the others"},
 	{id: "R036", fault: "an ordered message is tried more often than the policy says"},
 	{id: "R037", fault: "orderly consumers start late, or think that their locks are gone", rest: "the client's part"},

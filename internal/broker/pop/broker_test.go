@@ -44,19 +44,21 @@ type testBroker struct {
 	stopping context.CancelFunc
 	loops    sync.WaitGroup
 
-	mu       sync.Mutex
-	present  map[string]bool
-	subs     map[string][]*clients.Subscription
-	inMemory bool
-	left     map[string]bool
-	events   []string
-	tweak    func(*Options)
-	wrap     func(*vfs.MemFS) vfs.FS
+	mu        sync.Mutex
+	present   map[string]bool
+	subs      map[string][]*clients.Subscription
+	inMemory  bool
+	left      map[string]bool
+	waiters   int             // Limits.Total
+	forbidden map[string]bool // group and topic
+	events    []string
+	tweak     func(*Options)
+	wrap      func(*vfs.MemFS) vfs.FS
 }
 
 func newTestBroker(t testing.TB, sync bool) *testBroker {
 	b := &testBroker{t: t, fs: vfs.NewCrashableMem(), sync: sync, clock: clock.New(), cfg: config.NewLive(config.DefaultBroker()),
-		present: map[string]bool{}, left: map[string]bool{}, subs: map[string][]*clients.Subscription{}}
+		waiters: 1000, forbidden: map[string]bool{}, present: map[string]bool{}, left: map[string]bool{}, subs: map[string][]*clients.Subscription{}}
 	b.store = newMemStore(func() int64 { return b.clock.NowMilli() })
 	return b
 }
@@ -90,7 +92,7 @@ func (b *testBroker) open(loops bool) {
 	b.fatal(err)
 	b.offsets, err = offset.Open(offset.Options{State: b.db})
 	b.fatal(err)
-	b.polls = longpoll.New(longpoll.Limits{Total: 1000})
+	b.polls = longpoll.New(longpoll.Limits{Total: b.waiters})
 	b.polls.Properties = func(physical int64, _ int32) (message.Properties, bool) {
 		record, err := b.store.ReadAt(physical)
 		b.fatal(err)
@@ -125,6 +127,11 @@ func (b *testBroker) open(loops bool) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return b.left[g+"/"+t]
+		},
+		Forbidden: func(g, t string) bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.forbidden[g+"/"+t]
 		},
 		Retry: pub.Retry, DeadLetter: pub.DeadLetter, Workers: 2,
 		Events: Events{

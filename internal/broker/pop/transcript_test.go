@@ -32,8 +32,8 @@ import (
 // TestTranscripts runs the specification of POP: testdata/*.txt. Time is simulated; it
 // moves only in "advance". Times are shown in milliseconds since the transcript's start.
 //
-// Reports of users that they tell: R004, R007 and R015 in failures.txt, R005 and R009 in
-// ack.txt, R012 and R014 in init.txt, R016 in throttle.txt, R019, R035, R036 and R039 in
+// DESIGN.md lists which rule is told where. Reports of users that they tell: R004, R007 and
+// R015 in failures.txt, R005 and R009 in ack.txt, R034 in lost-answer.txt, R012 and R014 in init.txt, R016 in throttle.txt, R019, R035, R036 and R039 in
 // order-idle.txt and fifo.txt, R020 and R045 in change.txt and renew.txt, R021 and R044 in
 // poll-lapse.txt, R022 in collide.txt, R026 and R028 in longpoll.txt.
 func TestTranscripts(t *testing.T) {
@@ -114,10 +114,28 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "topic":
 		s.b.topic(s.str(d, "name"), s.opt(d, "type"), int32(s.num(d, "queues", 1)))
+		if d.HasArg("perm") {
+			cfg, _ := s.b.topics.Get(s.str(d, "name"))
+			changed := *cfg
+			changed.Perm = int32(s.num(d, "perm", 6))
+			s.b.fatal(s.b.topics.Put(&changed))
+		}
 	case "group":
 		cfg := group.New(s.str(d, "name"))
 		cfg.RetryMaxTimes = int32(s.num(d, "max", 16))
+		cfg.ConsumeEnable = !d.HasArg("off")
+		if f := s.opt(d, "factor"); f != "" {
+			cfg.Attributes = map[string]string{"+priority.factor": f}
+		}
 		s.b.fatal(s.b.groups.Put(cfg))
+	case "forbid":
+		s.b.mu.Lock()
+		s.b.forbidden[s.str(d, "group")+"/"+s.str(d, "topic")] = !d.HasArg("off")
+		s.b.mu.Unlock()
+	case "waiters": // how many may wait
+		s.b.waiters = s.num(d, "most", 0)
+		s.b.close()
+		s.b.open(true)
 	case "subscribe":
 		var subs []*clients.Subscription
 		for _, a := range d.CmdArgs {
