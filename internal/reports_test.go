@@ -21,8 +21,8 @@ type report struct {
 	rest  string // what the tests leave out; only with tests
 }
 
-// reports are those about POP, long polling, order, receipts and restarts, storage, name
-// server and operation.
+// reports are those about POP, long polling, order, receipts and restarts, push and pull,
+// delays, storage, name server and operation.
 var reports = []report{
 	{id: "R003", fault: "what is revived gets lost on the way to the retry topic"},
 	{id: "R004", fault: "a revive delivers another message than the lapsed one"},
@@ -65,6 +65,31 @@ var reports = []report{
 	{id: "R044", fault: "renewal goes on for what is dead"},
 	{id: "R045", fault: "automatic renewal without an invisible time expires early"},
 	{id: "R056", fault: "unusable receipts are answered as server errors"},
+
+	{id: "R059", fault: "from the newest replays all of a young topic"},
+	{id: "R061", fault: "the last failed try goes to the dead letters hours late"},
+	{id: "R062", fault: "a failed hand-back does not count"},
+	{id: "R063", fault: "members that subscribe differently take each other's messages away", rest: "a mode that refuses the second"},
+	{id: "R064", fault: "old positions win when the primary comes back", why: "there is no replication"},
+	{id: "R065", fault: "the replica can't be read while the primary is down", why: "there is no replication"},
+	{id: "R066", fault: "a broadcast consumer forgets where it was when it is cut off", rest: "positions of each client for an administrator: clients keep them in files of their own"},
+	{id: "R067", fault: "consumers that start and stop leave ghosts that commit old positions"},
+	{id: "R068", fault: "queues are not consumed after a restart, or when they are added", rest: "the client's part"},
+	{id: "R069", fault: "lite pull loses messages while consumers come and go", rest: "the client's part"},
+	{id: "R070", fault: "messages that a subscription does not want count as its backlog", rest: "the filtered lag of a group that is not connected"},
+	{id: "R071", fault: "a reset reports success and changes nothing"},
+	{id: "R072", fault: "one stuck message lets thousands be repeated", why: "the client's part: it decides what it takes in beside an unfinished message"},
+	{id: "R073", fault: "fewer queues strand messages"},
+
+	{id: "R074", fault: "a long limit for delays overflows", why: "delivery at any time is not served yet; a delay level has no limit of its own"},
+	{id: "R075", fault: "the limits for delays differ by protocol", why: "delivery at any time is not served yet"},
+	{id: "R076", fault: "a restart during delivery delivers delayed messages twice"},
+	{id: "R077", fault: "one failed write makes a whole batch be written again"},
+	{id: "R078", fault: "a due message is dropped after a few failures"},
+	{id: "R079", fault: "a wrong position of a delay level stops all of it"},
+	{id: "R080", fault: "timers fire early, or are lost in a crash", rest: "delivery at any time, which is not served yet"},
+	{id: "R081", fault: "a scheduled message can't be taken back", why: "recall is not served yet"},
+	{id: "R082", fault: "batches with delays slip through the check"},
 
 	{id: "R088", fault: "sends are refused at low load after any hiccup of the disk"},
 	{id: "R090", fault: "files that were not consumed are deleted near a full disk"},
