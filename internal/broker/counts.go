@@ -61,6 +61,13 @@ func (b *Broker) popEvents(o *Options) pop.Events {
 			popped(group, topic, messages, again)
 		}
 	}
+	lost := events.Lost
+	events.Lost = func(group, topic string, queueID int32, offset int64) {
+		b.addMissed(group, topic, 1, o.Events.Missed)
+		if lost != nil {
+			lost(group, topic, queueID, offset)
+		}
+	}
 	events.Acked = func(group, topic string, messages int) {
 		b.Admin.Counters.Get(admin.GroupAckNums, topic, group).Add(int64(messages))
 		b.Admin.Counters.Get(admin.BrokerAckNums, b.Cluster, "").Add(int64(messages))

@@ -156,7 +156,7 @@ func (t *taking) fromAside(selected []asideEntry) {
 		}
 		res := t.p.o.Store.Read(storage.ReadRequest{Topic: t.w.key.topic, QueueID: t.w.key.queue, Offset: e.offset, MaxMessages: 1})
 		if res.Status != storage.Found || res.Records[0].QueueOffset != e.offset {
-			t.skipped(e.offset, e.offset+1)
+			t.p.lost(t.w, e.offset)
 			t.passed = append(t.passed, e.offset)
 			res.Release()
 			continue

@@ -136,6 +136,7 @@ func (b *testBroker) open(loops bool) {
 		Retry: pub.Retry, DeadLetter: pub.DeadLetter, Workers: 2,
 		Events: Events{
 			Skipped: func(g, t string, q int32, from, to int64) { b.note("skipped %s %s %d %d..%d", g, t, q, from, to-1) },
+			Lost:    func(g, t string, q int32, off int64) { b.note("lost %s %s %d %d", g, t, q, off) },
 			Failed:  func(g, t string, err error) { b.note("failed %s %s: %v", g, t, err) },
 			Corrected: func(g, t string, q int32, from, to int64) {
 				b.note("corrected %s %s %d: %d to %d", g, t, q, from, to)

@@ -130,8 +130,9 @@ type Events struct {
 	Popped    func(group, topic string, messages, again int) // again of them are redeliveries
 	Acked     func(group, topic string, messages int)
 	Revived   func(group, topic string, messages int)
-	Failed    func(group, topic string, err error) // a copy could not be written
-	Skipped   func(group, topic string, queueID int32, from, to int64)
+	Failed    func(group, topic string, err error)                     // a copy could not be written
+	Skipped   func(group, topic string, queueID int32, from, to int64) // retention took them unread
+	Lost      func(group, topic string, queueID int32, offset int64)   // it took one that was to come again
 	Renewed   func(group, topic string, messages int)
 	Corrected func(group, topic string, queueID int32, from, to int64)
 }

@@ -269,8 +269,12 @@ func (p *Popper) skip(w *window, r *record, bit int) {
 	p.releaseLocked(w, r, 1<<bit)
 	w.mu.Unlock()
 	p.changed(w, nil)
-	if f := p.o.Events.Skipped; f != nil {
-		f(w.key.group, w.key.topic, w.key.queue, r.offset(bit), r.offset(bit)+1)
+	p.lost(w, r.offset(bit))
+}
+
+func (p *Popper) lost(w *window, offset int64) {
+	if f := p.o.Events.Lost; f != nil {
+		f(w.key.group, w.key.topic, w.key.queue, offset)
 	}
 }
 

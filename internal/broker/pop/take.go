@@ -223,20 +223,14 @@ func (t *taking) correct(res storage.ReadResult) bool {
 	if to == from {
 		return false
 	}
-	if to > from {
-		t.skipped(from, to)
+	if f := t.p.o.Events.Skipped; f != nil && to > from {
+		f(t.q.Group, t.w.key.topic, t.w.key.queue, from, to)
 	}
 	if f := t.p.o.Events.Corrected; f != nil {
 		f(t.q.Group, t.w.key.topic, t.w.key.queue, from, to)
 	}
 	t.next = to
 	return true
-}
-
-func (t *taking) skipped(from, to int64) {
-	if f := t.p.o.Events.Skipped; f != nil {
-		f(t.q.Group, t.w.key.topic, t.w.key.queue, from, to)
-	}
 }
 
 // sift goes through records read from the queue: each is delivered, set aside, or passed.
