@@ -126,12 +126,11 @@ func (p *Popper) startLocked(w *window, r *record) {
 	p.due.set(r, r.popTime+r.invisible)
 }
 
-// fresh is a time later than every delivery's name so far. The commits from here on hold
-// it, so that after a restart no name is earlier, wherever the clock is then.
+// fresh is a time later than every delivery's name so far. The commits from here on say so,
+// and after a restart no name is earlier, wherever the clock is then.
 func (p *Popper) fresh() int64 {
-	t := max(p.now(), p.lastPop.Load()) + 1
-	p.raiseLastPop(t)
-	return t
+	p.raiseLastPop(p.now())
+	return p.lastPop.Load() + 1
 }
 
 func (p *Popper) raiseLastPop(t int64) {
