@@ -79,10 +79,8 @@ func (s *mqadminStep) compare(got, want string) error {
 		if len(a) == 0 {
 			return errors.New("prints nothing")
 		}
-		for _, line := range a {
-			if !slices.Contains(b, line) {
-				return fmt.Errorf("prints %q, Apache does not", line)
-			}
+		if more := slices.DeleteFunc(a, func(line string) bool { return slices.Contains(b, line) }); len(more) > 0 {
+			return errors.New("prints what Apache does not:\n" + strings.Join(more, "\n"))
 		}
 		return nil
 	}

@@ -118,6 +118,10 @@ func (p *Popper) Figures(match func(group string) bool) []Figures {
 			continue
 		}
 		w.mu.Lock()
+		if !w.mu.known { // it was looked at, and never popped
+			w.mu.Unlock()
+			continue
+		}
 		f := Figures{Group: w.key.group, Topic: w.key.topic, QueueID: w.key.queue, Next: w.mu.next, Lowest: w.lowestLocked(),
 			InFlight: w.mu.inFlight, Aside: len(w.mu.aside), FirstFree: w.mu.next}
 		for i := range w.mu.aside {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -132,6 +133,26 @@ func TestInFlightOfPop(t *testing.T) {
 	check(1, 6)
 	n.ok(remoting.ReqPullMessage, pullHeader("g", "T", 0, 16), nil, nil)
 	check(1, 16) // as far as that pull went
+}
+
+// A group that was told to pop a topic, then to pull it, and never did either has come
+// nowhere in it.
+func TestConsumeStatsOfAGroupThatNeverCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		defer n.stop()
+		n.topic("T", 2)
+		n.fill("T", 5)
+		n.makeGroup("g")
+		n.setMode("g", "T", remoting.ModePop)
+		n.setMode("g", "T", remoting.ModePull)
+		synctest.Wait() // what POP has is given up
+		var all remoting.ConsumeStatsList
+		n.body(remoting.ReqGetBrokerConsumeStats, &remoting.GetBrokerConsumeStatsRequest{}, &all)
+		if all.TotalDiff != 0 || len(n.stats("g")) != 0 {
+			t.Errorf("%d messages behind, in %v", all.TotalDiff, n.stats("g"))
+		}
+	})
 }
 
 // The statistics of all groups are made in one pass: ten times the groups take about ten
