@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,6 +116,7 @@ func (m *measurer) tableOfPop(ctx context.Context, f flags) error {
 	}
 	began := time.Now()
 	all := popResults{}
+	var failed []error // do not lose what took an hour
 	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "== %s\n", s.title)
 		all[s.name] = map[string][]bench.Result{}
@@ -122,19 +124,25 @@ func (m *measurer) tableOfPop(ctx context.Context, f flags) error {
 			if !strings.Contains(w.name, m.only) {
 				continue
 			}
-			var err error
-			if all[s.name][w.name], err = m.measurePop(ctx, s, w.workload); err != nil {
-				return fmt.Errorf("%s: %s: %w", s.title, w.name, err)
+			results, err := m.measurePop(ctx, s, w.workload)
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			if err != nil {
+				failed = append(failed, fmt.Errorf("%s: %s: %w", s.title, w.name, err))
+				fmt.Fprintln(os.Stderr, failed[len(failed)-1])
+				continue
+			}
+			all[s.name][w.name] = results
 		}
 	}
 	var table bytes.Buffer
 	m.heading(&table, f, began)
-	if m.only != "" {
+	if m.only != "" || f.servers != "" || len(failed) > 0 {
 		f.doc = "" // it holds all of them
 	}
 	printPop(&table, chosen, all)
-	return f.write("bench-apache-pop", all, table.Bytes())
+	return errors.Join(append(failed, f.write("bench-apache-pop", all, table.Bytes()))...)
 }
 
 // measurePop runs one workload on a server of its own: what it leaves in flight lapses into
