@@ -194,13 +194,14 @@ func (m *model) attemptsOf(at place) int32 {
 // renewed, whose holder gets time to come back, and never more than its invisible time: where
 // the clock was set back, nobody knows how long ago the last delivery was.
 func (m *model) recoverFlight(at place, p *modelPlace, f InFlight, before int64) {
-	if !f.Claimed {
-		p.state = inFlight
+	shared := p.state == claimed || p.forwarded // with what is tried again, maybe
+	if p.state = inFlight; f.Claimed {
+		p.state = claimed // a forwarded one, too, whose dead letter is not known any more
 	}
 	p.attempt = map[bool]string{true: noOrder, false: "before"}[p.attempt == noOrder]
 	left := f.Due - m.now()
 	switch {
-	case p.state == claimed, p.forwarded: // it may share a record with what is tried again
+	case shared, p.state == claimed:
 	case f.Renewed:
 		if left > max(f.Invisible, 1000) {
 			m.rt.Fatalf("%v, renewed, has %d ms left after a restart", at, left)
