@@ -142,7 +142,29 @@ func (p *Popper) DropBeyond() (Dropped, error) {
 	}
 	answered := make(chan error, 1)
 	p.afterCommit(func(err error) { answered <- err })
-	return out, <-answered
+	if err := <-answered; err != nil {
+		return out, err
+	}
+	p.tellOffsets()
+	return out, nil
+}
+
+// tellOffsets brings the offset table up to what the windows say: it is stored now and then,
+// they with each commit.
+func (p *Popper) tellOffsets() {
+	if p.o.Offsets == nil {
+		return
+	}
+	for _, w := range p.allWindows() {
+		w.mu.Lock()
+		low := w.lowestLocked()
+		told := low == w.mu.told
+		w.mu.told = low
+		w.mu.Unlock()
+		if !told {
+			p.o.Offsets.Advance(w.key.group, w.key.topic, w.key.queue, low)
+		}
+	}
 }
 
 func (p *Popper) dropBeyondLocked(w *window, end int64) (n int) {
