@@ -65,6 +65,7 @@ func TestWorkloads(t *testing.T) {
 		{"latency over gRPC", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.GRPC, 500, time.Second }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of them wait
 			o := plain
 			c.change(&o)
 			begun, ended := 0, 0
