@@ -12,8 +12,8 @@ import (
 // dispatch follows the log: what is complete goes into queues and index and becomes
 // visible.
 func (e *Engine) dispatch(ctx context.Context) error {
-	e.inline.Store(true)
-	defer e.inline.Store(false)
+	e.dispatcherRuns(true)
+	defer e.dispatcherRuns(false)
 	for {
 		b, err := e.log.Next(ctx)
 		if err != nil {
@@ -23,6 +23,14 @@ func (e *Engine) dispatch(ctx context.Context) error {
 		e.dispatchBatch(b)
 		e.dispatching.Unlock()
 	}
+}
+
+// dispatcherRuns says so between two batches: see settle.
+func (e *Engine) dispatcherRuns(yes bool) {
+	e.dispatching.Lock()
+	e.inline.Store(yes)
+	e.moved.Broadcast()
+	e.dispatching.Unlock()
 }
 
 // dispatchInline deals with a batch on the log's writer. It may only while the dispatcher
@@ -63,6 +71,7 @@ func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
 	}
 	// Last, so that who waits for LogMax finds that everybody has been told.
 	e.log.Dispatched(b)
+	e.moved.Broadcast()
 	clear(out)
 	e.out = out
 	select {
@@ -125,10 +134,17 @@ func (e *Engine) breakDerived(what string, err error) {
 	}
 }
 
-// settle dispatches what is complete, so that nothing of it is on its way.
+// settle sees to it that what is complete is dispatched. While the dispatcher runs that is
+// left to it: it may have a batch in hand, and what comes behind that one must not pass it.
 func (e *Engine) settle() {
 	e.dispatching.Lock()
 	defer e.dispatching.Unlock()
+	for end := e.log.Written(); e.inline.Load() && e.log.Done() < end; {
+		e.moved.Wait()
+	}
+	if e.inline.Load() {
+		return
+	}
 	for b := e.log.TryNext(); b != nil; b = e.log.TryNext() {
 		e.dispatchBatch(b)
 	}

@@ -38,7 +38,8 @@ type Engine struct {
 	dirty chan struct{} // something was dispatched; wakes the flusher
 
 	dispatching sync.Mutex  // the dispatcher, and whoever waits for a moment without it
-	inline      atomic.Bool // the log's writer may dispatch small batches
+	moved       *sync.Cond  // of dispatching: a batch is dispatched, or the dispatcher has ended
+	inline      atomic.Bool // the dispatcher runs, and the log's writer may dispatch small batches
 	out         []Dispatched
 
 	saving sync.Mutex // one checkpoint at a time, and no topic deletion beside it
@@ -65,6 +66,7 @@ type Loop struct {
 func Open(o Options) (*Engine, error) {
 	o.fill()
 	e := &Engine{opt: o, pool: segment.NewPool(o.FS, o.MaxOpenFiles), dirty: make(chan struct{}, 1)}
+	e.moved = sync.NewCond(&e.dispatching)
 	log, err := commitlog.Open[note](commitlog.Options{
 		Pool: e.pool, Dir: e.path("commitlog"), Size: o.LogSegmentSize, Sync: o.Flush == Sync,
 		MaxOpen: o.MaxOpenBytes, Keep: min(keepInMemory, o.MaxOpenBytes), Chunk: int(min(chunkSize, o.LogSegmentSize)),

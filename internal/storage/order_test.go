@@ -134,3 +134,65 @@ func TestDamagedEntryIsPassed(t *testing.T) {
 		})
 	}
 }
+
+// Topics are deleted while others get messages. Whoever deals with what was written does so
+// in the log's order: a deletion, which waits until everything is dispatched, must not pass
+// what the dispatcher has in hand.
+func TestDeletionsKeepTheOrderOfOthers(t *testing.T) {
+	var holes atomic.Int64
+	last := map[int32]int64{} // of dispatch, by queue
+	told := func(all []storage.Dispatched) {
+		for _, d := range all {
+			if d.Topic != "t" {
+				continue
+			}
+			if next, ok := last[d.QueueID]; ok && d.QueueOffset != next {
+				holes.Add(1)
+			}
+			last[d.QueueID] = d.QueueOffset + 1
+		}
+	}
+	s := storetest.Open(t, storage.Options{FS: vfs.NewMem(), OnDispatch: told})
+	const senders, each = 4, 5000
+	var sending sync.WaitGroup
+	var ended atomic.Bool
+	for q := range int32(senders) {
+		sending.Go(func() {
+			for i := range each {
+				s.MustAppend(storetest.Message("t", q, i, 100))
+			}
+		})
+	}
+	var deleting sync.WaitGroup
+	deleting.Go(func() {
+		for !ended.Load() {
+			if err := s.DeleteTopic("gone"); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	sending.Wait()
+	ended.Store(true)
+	deleting.Wait()
+	s.AwaitDispatch(s.LogEnd())
+	if n := holes.Load(); n > 0 {
+		t.Errorf("%d records were dispatched out of their order", n)
+	}
+	for q := range int32(senders) {
+		got := 0
+		for at := int64(0); at < s.MaxOffset("t", q); {
+			r := s.Read(storage.ReadRequest{Topic: "t", QueueID: q, Offset: at, MaxMessages: 1000})
+			got += len(r.Records)
+			next := r.Next
+			r.Release()
+			if next <= at {
+				break
+			}
+			at = next
+		}
+		if got != each {
+			t.Errorf("queue %d has %d of %d messages", q, got, each)
+		}
+	}
+}
