@@ -72,6 +72,7 @@ type Options struct {
 	Invisible   time.Duration // of what is popped; 0 = what suits the workload
 	Waiting     Waiting       // latency over Remoting: how consumers wait
 	OneIn       int           // pull and latency over Remoting: an SQL92 filter takes one message of so many; 0 = all
+	Orderly     bool          // pull and latency by pulls: the connections are members of an orderly group, with locks and commits
 
 	Rate     int           // messages a second, for latency and for lapses one by one
 	Duration time.Duration // of a run at a rate, or the limit of a send run
@@ -128,6 +129,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("--batch %d is not between 1 and 32", o.Batch)
 	case o.OneIn < 0 || o.OneIn > 0 && o.Protocol != Remoting:
 		return fmt.Errorf("--sql-one-in %d is for pulls, which are of protocol remoting", o.OneIn)
+	case o.Orderly && (o.Protocol != Remoting || o.OneIn > 0 || o.Waiting == WaitingPop):
+		return errors.New("--orderly is for pulls without a filter, over remoting")
 	case o.Invisible < 0:
 		return fmt.Errorf("--invisible %v is less than nothing", o.Invisible)
 	}

@@ -37,6 +37,11 @@ func (c *conn) request(code, opaque int32, h remoting.Header, body []byte) {
 	c.out = remoting.AppendRequest(c.out, code, opaque, 0, h, body)
 }
 
+// oneway appends a request that is not answered.
+func (c *conn) oneway(code int32, h remoting.Header) {
+	c.out = remoting.AppendRequest(c.out, code, 0, remoting.FlagOneway, h, nil)
+}
+
 func (c *conn) flush() error {
 	if len(c.out) == 0 {
 		return nil

@@ -20,6 +20,9 @@ type puller struct {
 	header remoting.PullMessageRequest
 	queues map[int32]*queueRead
 
+	member  *member // of an orderly group, or nil
+	pulling bool
+
 	// each is called for every first delivery with the time it was sent, if set.
 	each func(sent time.Time)
 }
@@ -49,21 +52,31 @@ func newPuller(c *conn, l *ledger, t target, o Options, group string, hist *hdrh
 func (p *puller) pull(queue int32) {
 	q := p.queues[queue]
 	q.asked = time.Now()
-	p.header.QueueID, p.header.QueueOffset = queue, q.offset
+	p.header.QueueID, p.header.QueueOffset, p.header.CommitOffset = queue, q.offset, q.offset
 	p.conn.request(remoting.ReqPullMessage, queue, &p.header, nil)
 }
 
 // run ends the connection when it ends.
 func (p *puller) run(ctx context.Context, done <-chan struct{}) error {
 	defer p.conn.net.Close()
-	for queue := range p.queues {
-		p.pull(queue)
-	}
 	if len(p.queues) == 0 {
 		return nil
 	}
+	if p.member != nil {
+		p.keep(time.Now()) // pulls begin with the locks
+	} else {
+		for queue := range p.queues {
+			p.pull(queue)
+		}
+	}
 	var h remoting.PullMessageResponse
 	return p.conn.loop(ctx, done, func(a *remoting.Command) (bool, error) {
+		switch {
+		case !a.IsResponse(): // a notice that the group has changed; this one's queues are settled
+			return false, nil
+		case a.Opaque < 0 && p.member != nil:
+			return false, p.granted(a)
+		}
 		q := p.queues[a.Opaque]
 		if q == nil {
 			return true, errors.New("an answer to a pull that was not asked")
@@ -93,6 +106,9 @@ func (p *puller) run(ctx context.Context, done <-chan struct{}) error {
 			p.ledger.done(n)
 		}
 		p.pull(a.Opaque)
+		if p.member != nil {
+			p.keep(time.Now())
+		}
 		return false, nil
 	})
 }
@@ -106,6 +122,11 @@ func (p *puller) take(body []byte) (n int, err error) {
 			return n, err
 		}
 		body = body[size:]
+		if p.member != nil {
+			if err := p.member.inOrder(&m); err != nil {
+				return n, err
+			}
+		}
 		if sent, first := p.ledger.received(m.Body); first {
 			n++
 			if p.each != nil {
@@ -128,6 +149,13 @@ func pullers(ctx context.Context, l *ledger, t target, o Options, h *histograms)
 	}
 	for queue := range t.queues {
 		all[queue%len(all)].queues[int32(queue)] = &queueRead{}
+	}
+	if o.Orderly {
+		group, err := t.createGroup(ctx)
+		if err != nil {
+			return nil, err
+		}
+		orderlyGroup(group, all)
 	}
 	return all, nil
 }

@@ -37,6 +37,7 @@ func TestWorkloads(t *testing.T) {
 		{"send after a warm-up", "send", func(o *bench.Options) { o.Protocol, o.Warmup = bench.Remoting, 50 }},
 		{"pull", "pull", func(o *bench.Options) { o.Protocol = bench.Remoting }},
 		{"pull by SQL92", "pull", func(o *bench.Options) { o.Protocol, o.OneIn = bench.Remoting, 7 }},
+		{"pull in order", "pull", func(o *bench.Options) { o.Protocol, o.Orderly = bench.Remoting, true }},
 		{"latency by SQL92", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration, o.OneIn = bench.Remoting, 500, time.Second, 7 }},
 		{"pop over Remoting", "pop", func(o *bench.Options) { o.Protocol = bench.Remoting }},
 		{"pop over Remoting, batch acks", "pop", func(o *bench.Options) { o.Protocol, o.Ack = bench.Remoting, bench.AckBatch }},
@@ -54,6 +55,9 @@ func TestWorkloads(t *testing.T) {
 		}},
 		{"lapse one by one", "lapse", func(o *bench.Options) {
 			o.Protocol, o.Invisible, o.Rate, o.Duration = bench.Remoting, 2*time.Second, 500, time.Second
+		}},
+		{"latency in order", "latency", func(o *bench.Options) {
+			o.Protocol, o.Orderly, o.Rate, o.Duration = bench.Remoting, true, 500, time.Second
 		}},
 		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"send over gRPC", "send", func(o *bench.Options) { o.Protocol = bench.GRPC }},

@@ -30,6 +30,7 @@ type workloadFlags struct {
 	batch, oneIn, rate  int
 	duration, invisible time.Duration
 	ack, waiting        string
+	orderly             bool
 }
 
 func benchCommand() *cobra.Command {
@@ -65,6 +66,7 @@ func benchCommand() *cobra.Command {
 		}),
 		f.workload("pull", "Read a backlog queue by queue", func(w *workloadFlags, p *pflag.FlagSet) {
 			p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per pull, at most")
+			w.order(p)
 			w.sql(p)
 		}),
 		f.workload("pop", "Receive a backlog and acknowledge it", func(w *workloadFlags, p *pflag.FlagSet) {
@@ -75,6 +77,7 @@ func benchCommand() *cobra.Command {
 		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
 			w.paced(p, 1000, "`NUMBER` of messages a second")
 			p.StringVar(&w.waiting, "waiting", "pull", "how consumers wait over Remoting: `HOW` is pull or pop")
+			w.order(p)
 			w.sql(p)
 		}),
 		f.workload("lapse", "Receive, let the invisible time lapse and receive again", func(w *workloadFlags, p *pflag.FlagSet) {
@@ -88,6 +91,10 @@ func benchCommand() *cobra.Command {
 
 func (w *workloadFlags) sql(p *pflag.FlagSet) {
 	p.IntVar(&w.oneIn, "sql-one-in", 0, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
+}
+
+func (w *workloadFlags) order(p *pflag.FlagSet) {
+	p.BoolVar(&w.orderly, "orderly", false, "pulls are those of an orderly group: each connection is a consumer that locks its queues, renews the locks and commits")
 }
 
 func (w *workloadFlags) pop(p *pflag.FlagSet, acks string) {
@@ -105,6 +112,7 @@ func (w *workloadFlags) options(common bench.Options) bench.Options {
 	o := common
 	o.Batch, o.OneIn, o.Rate = w.batch, w.oneIn, w.rate
 	o.Duration, o.Invisible = w.duration, w.invisible
+	o.Orderly = w.orderly
 	o.Ack, o.Waiting = bench.AckMode(w.ack), bench.Waiting(w.waiting)
 	if o.Batch == 0 {
 		o.Batch = 32 // of reading back, where no flag says it

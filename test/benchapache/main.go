@@ -56,6 +56,7 @@ var workloads = []workload{
 	{name: "send, Remoting", args: []string{"send"}, count: 600_000},
 	{name: "send, Remoting, a core each", args: []string{"send"}, count: 600_000, pinned: true},
 	{name: "pull a backlog, 32 a batch", args: []string{"pull"}, count: 1_000_000},
+	{name: "pull a backlog in order, 64 queues, two consumers", args: []string{"pull", "--orderly", "--queues", "64"}, count: 1_000_000},
 	{name: "pull a backlog by SQL92, 1 of 1,000 matches", args: []string{"pull", "--sql-one-in", "1000"}, count: 1_000_000},
 	{name: "publish to receive by SQL92, 5,000/s, 1 of 1,000 matches", args: []string{"latency", "--sql-one-in", "1000", "--rate", "5000", "--duration", "10s"}},
 	{name: "pop and ack one by one, Remoting", args: []string{"pop"}, count: 200_000},
@@ -63,6 +64,7 @@ var workloads = []workload{
 	{name: "receive 32 and ack one by one, gRPC", args: []string{"pop", "--protocol", "grpc"}, count: 100_000},
 	{name: "receive 32 and one ack a batch, gRPC", args: []string{"pop", "--protocol", "grpc", "--ack", "batch"}, count: 200_000},
 	{name: "publish to receive, 2,000/s, waiting pull", args: []string{"latency", "--rate", "2000", "--duration", "10s"}},
+	{name: "publish to receive in order, 2,000/s, 64 queues, two consumers", args: []string{"latency", "--orderly", "--queues", "64", "--rate", "2000", "--duration", "10s"}},
 	{name: "publish to receive, 1,000/s, waiting gRPC receive", args: []string{"latency", "--protocol", "grpc", "--rate", "1000", "--duration", "10s"}},
 }
 
