@@ -42,9 +42,9 @@ func popCommand(r *remote) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ask := popAsk{group: args[0], topic: topic, limit: limit}
+		ask := popAsk{Group: args[0], Topic: topic, Limit: limit}
 		if releasing {
-			ask.limit = 1000
+			ask.QueueID, ask.Offset = queue, remoting.Some(release)
 		}
 		found := false
 		for _, b := range brokers {
@@ -73,13 +73,10 @@ func popCommand(r *remote) *cobra.Command {
 }
 
 // popAsk is the question for a group's state.
-type popAsk struct {
-	group, topic string
-	limit        int32
-}
+type popAsk remoting.GetPopStateRequest
 
 func (a popAsk) state(c *cobra.Command, r *remote, addr string) (*remoting.PopState, error) {
-	answer, err := r.call(c.Context(), addr, remoting.ReqBolideGetPopState, &remoting.GetPopStateRequest{Group: a.group, Topic: a.topic, Limit: a.limit}, nil)
+	answer, err := r.call(c.Context(), addr, remoting.ReqBolideGetPopState, (*remoting.GetPopStateRequest)(&a), nil)
 	if refusedWith(err, remoting.ResRequestCodeNotSupported) {
 		return nil, fmt.Errorf("%s is no bolide server, only those tell what is in flight", addr)
 	}
@@ -98,7 +95,7 @@ func (a popAsk) state(c *cobra.Command, r *remote, addr string) (*remoting.PopSt
 func (a popAsk) release(c *cobra.Command, r *remote, at master, state *remoting.PopState, queue int32, offset int64) (bool, error) {
 	for i := range state.Queues {
 		q := &state.Queues[i]
-		if q.Topic != a.topic || q.QueueID != queue {
+		if q.Topic != a.Topic || q.QueueID != queue {
 			continue
 		}
 		for k := range q.Held {
@@ -112,7 +109,7 @@ func (a popAsk) release(c *cobra.Command, r *remote, at master, state *remoting.
 			}
 			of := receipt.Handle{StartOffset: offset, PopTime: h.PopTime, InvisibleTime: h.Invisible, RetryFlag: flag, Broker: at.broker, QueueID: queue, Offset: offset, LogOffset: -1}
 			_, err := r.call(c.Context(), at.addr, remoting.ReqChangeMessageInvisibleTime, &remoting.ChangeMessageInvisibleTimeRequest{
-				ConsumerGroup: a.group, Topic: q.Topic, QueueID: queue, Offset: offset, ExtraInfo: of.String(), Suspend: true}, nil)
+				ConsumerGroup: a.Group, Topic: q.Topic, QueueID: queue, Offset: offset, ExtraInfo: of.String(), Suspend: true}, nil)
 			if err != nil {
 				return false, err
 			}

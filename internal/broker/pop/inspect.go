@@ -43,8 +43,7 @@ type Blocked struct {
 
 // Inspect pictures what a group has of a topic and its retry topics, or, for the empty
 // name, of all topics; of each queue it lists the limit batches that are longest in flight.
-func (p *Popper) Inspect(group, topic string, limit int) []Inspection {
-	var out []Inspection
+func (p *Popper) Inspect(group, topic string, limit int) (out []Inspection) {
 	for _, w := range p.allWindows() {
 		if w.key.group != group {
 			continue
@@ -52,7 +51,7 @@ func (p *Popper) Inspect(group, topic string, limit int) []Inspection {
 		if origin, ok := names.OriginTopic(w.key.topic, group); topic != "" && w.key.topic != topic && !(ok && origin == topic) {
 			continue
 		}
-		out = append(out, p.inspect(w, limit))
+		out = append(out, p.inspect(w, func(k int, _ *record) bool { return k < limit }))
 	}
 	slices.SortFunc(out, func(a, b Inspection) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.QueueID, b.QueueID))
@@ -60,7 +59,20 @@ func (p *Popper) Inspect(group, topic string, limit int) []Inspection {
 	return out
 }
 
-func (p *Popper) inspect(w *window, limit int) Inspection {
+// InspectAt pictures what a group has of one queue by its real topic, and of what is in flight
+// lists the batch that holds a message, if there is one.
+func (p *Popper) InspectAt(group, topic string, queue int32, offset int64) []Inspection {
+	w := p.window(windowKey{group, topic, queue})
+	if w == nil || offset < 0 {
+		return nil
+	}
+	return []Inspection{p.inspect(w, func(_ int, r *record) bool {
+		return r.base == offset&^63 && r.live&(1<<(offset&63)) != 0
+	})}
+}
+
+// inspect lists the batches in flight that are wanted; they are numbered by their age.
+func (p *Popper) inspect(w *window, wanted func(k int, r *record) bool) Inspection {
 	i := Inspection{Topic: w.key.topic, QueueID: w.key.queue, End: p.o.Store.MaxOffset(w.key.topic, w.key.queue)}
 	type busy struct {
 		first   *record
@@ -79,7 +91,7 @@ func (p *Popper) inspect(w *window, limit int) Inspection {
 	if len(held) > 0 {
 		i.Oldest = held[0].popTime
 	}
-	keys := make([]uint64, 0, min(limit, len(held)))
+	var keys []uint64
 	for k, r := range held {
 		key := uint64(0)
 		if r.more != nil {
@@ -95,7 +107,7 @@ func (p *Popper) inspect(w *window, limit int) Inspection {
 				g.first = r
 			}
 		}
-		if k < limit {
+		if wanted(k, r) {
 			i.Held = append(i.Held, Held{InFlight: p.inFlight(r)})
 			keys = append(keys, key)
 		}

@@ -16,7 +16,13 @@ func (s *Server) bolideGetPopState(r *transport.Request) {
 		return
 	}
 	answer := remoting.PopState{Now: s.b.Clock.NowMilli()}
-	for _, i := range s.b.Pop.Inspect(h.Group, h.Topic, int(min(max(h.Limit, 0), maxHeld))) {
+	var seen []pop.Inspection
+	if at := h.Offset.Or(-1); at >= 0 {
+		seen = s.b.Pop.InspectAt(h.Group, h.Topic, h.QueueID, at)
+	} else {
+		seen = s.b.Pop.Inspect(h.Group, h.Topic, int(min(max(h.Limit, 0), maxHeld)))
+	}
+	for _, i := range seen {
 		answer.Queues = append(answer.Queues, popQueue(&i))
 	}
 	r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&answer))

@@ -44,6 +44,13 @@ func TestPopState(t *testing.T) {
 	if q.Topic != "F" || q.InFlight != 2 || q.Aside != 1 || q.Ready != 1 || q.Lowest != 0 || len(q.Held) != 2 || q.Oldest != got[0].receipt.PopTime {
 		t.Errorf("%+v", q)
 	}
+	var one remoting.PopState
+	if err := remoting.Unmarshal(n.ok(remoting.ReqBolideGetPopState, &remoting.GetPopStateRequest{Group: "g", Topic: "F", Offset: remoting.Some(int64(2))}, nil, nil), &one); err != nil {
+		t.Fatal(err)
+	}
+	if len(one.Queues) != 1 || len(one.Queues[0].Held) != 1 || one.Queues[0].Held[0].Offsets[0] != 2 || one.Queues[0].Held[0].MessageGroup != "fast" {
+		t.Errorf("the holder of one message: %+v", one)
+	}
 	if f := q.Held[0]; f.Holder != "client@host" || f.MessageGroup != "slow" || f.Due-f.PopTime != 60_000 || f.Offsets[0] != 0 {
 		t.Errorf("%+v", f)
 	}

@@ -5,6 +5,9 @@ type GetPopStateRequest struct {
 	Group string
 	Topic string // empty: all that the group pops
 	Limit int32  // batches in flight to list for each queue
+	// With Offset, of Topic's queue QueueID, the batch that holds that message is listed alone.
+	QueueID int32
+	Offset  Opt[int64]
 }
 
 // Fields names the fields.
@@ -12,6 +15,8 @@ func (h *GetPopStateRequest) Fields(v *Visitor) {
 	v.Name("group", &h.Group, Required)
 	v.Name("topic", &h.Topic, Optional)
 	v.Int32("limit", &h.Limit, Optional)
+	v.Int32("queueId", &h.QueueID, Optional)
+	v.OptInt64("offset", &h.Offset)
 }
 
 // PopState is what a group pops: the answer to BOLIDE_GET_POP_STATE.
