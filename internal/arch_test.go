@@ -77,6 +77,7 @@ var ranks = map[string]int{
 	"internal/wire/transport":  3,
 	"internal/wire/h2":         3,
 
+	"internal/wire/poll":     2,
 	"internal/wire/listen":   2,
 	"internal/wire/remoting": 2,
 	"internal/wire/receipt":  2,
@@ -86,6 +87,7 @@ var ranks = map[string]int{
 
 	"internal/wire/names": 0,
 	"internal/wire/sock":  0,
+	"internal/round":      0,
 	"internal/config":     0,
 	"internal/clock":      0,
 	"internal/lifecycle":  0,
@@ -94,9 +96,10 @@ var ranks = map[string]int{
 
 // testSupport may be imported by tests only; it may import what its rank allows.
 var testSupport = map[string]int{
-	"internal/storage/storetest": 6,
-	"internal/broker/brokertest": 12,
-	"internal/node/nodetest":     16,
+	"internal/wire/poll/polltest": 3,
+	"internal/storage/storetest":  6,
+	"internal/broker/brokertest":  12,
+	"internal/node/nodetest":      16,
 }
 
 // goKeywordAllowed names the packages that may start goroutines.

@@ -35,6 +35,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/round"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -106,6 +107,7 @@ type Broker struct {
 	Admin       *admin.Admin
 
 	missed       missed
+	rounds       round.Rounds
 	exports      *exports.Exports
 	announce     func(topics []string, done func())
 	reconfigured func() // nil: nobody wants to know
@@ -147,9 +149,12 @@ func (b *Broker) Loops() []Loop {
 	)
 }
 
-// Quiesce answers all suspended requests and lets no other wait: the step of a stop
-// before the connections are drained.
-func (b *Broker) Quiesce() { b.LongPoll.Close() }
+// Quiesce answers all suspended requests and lets no other wait, for messages or for room on
+// a full disk: the step of a stop before the connections are drained.
+func (b *Broker) Quiesce() {
+	b.LongPoll.Close()
+	b.State.Quiesce()
+}
 
 // Close writes what is only in memory and closes the files. The loops must have ended.
 func (b *Broker) Close() error {

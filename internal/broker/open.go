@@ -94,7 +94,7 @@ func (b *Broker) openTables(o *Options) (err error) {
 		return fmt.Errorf("make the store's folder: %w", err)
 	}
 	b.State, err = state.Open(state.Options{FS: o.FS, Dir: o.FS.PathJoin(o.Dir, stateDir), Sync: sc.FlushDiskType == "SYNC_FLUSH",
-		SyncInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond, BeforeSync: b.syncLog, Log: o.Log})
+		SyncInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond, BeforeSync: b.syncLog, Rounds: &b.rounds, Log: o.Log})
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	if err := b.openExports(o); err != nil {
 		return err
 	}
-	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll,
+	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll, Rounds: &b.rounds,
 		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Forbidden: b.forbidden, Subscriptions: b.Clients.Subscriptions,
 		Compile: b.Pull.CompileAny, Present: b.Clients.Present, InMemory: b.recent,
 		Left:  func(group, topic string) bool { return b.Admin.Left(group, topic) },
@@ -174,7 +174,8 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: config.LargestMessage, RecordCRC: sc.EnabledAppendPropCRC,
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return b.Timer.Keep(end) }, Log: o.Log, Events: b.storageEvents(o),
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return b.Timer.Keep(end) },
+		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync

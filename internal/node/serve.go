@@ -6,18 +6,24 @@ import (
 
 	"github.com/bolidemq/bolide/internal/wire/h2"
 	"github.com/bolidemq/bolide/internal/wire/listen"
+	"github.com/bolidemq/bolide/internal/wire/poll"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
 // serve puts everything behind every listener: first bytes decide between gRPC and
 // Remoting, in plain text and under TLS; the code decides between broker and name server.
 func (n *Node) serve(certificate *tls.Config) {
-	options := transport.Options{Handler: n.parts.handle, OnClose: n.parts.closed, Log: n.log}
+	poller := n.startPoller()
+	var round transport.Round
+	if n.parts.broker != nil {
+		round = n.parts.broker
+	}
+	options := transport.Options{Handler: n.parts.handle, OnClose: n.parts.closed, Round: round, Poller: poller, Log: n.log}
 	n.remoting = transport.NewServer(options)
 	options.Handler = n.parts.handleVIP
 	n.vip = transport.NewServer(options)
 	if n.parts.grpcFront != nil {
-		n.grpc = h2.NewServer(h2.Options{Log: n.log})
+		n.grpc = h2.NewServer(h2.Options{Round: round, Poller: poller, Log: n.log})
 		n.parts.grpcFront.Register(n.grpc)
 	}
 	for _, l := range n.listeners {
@@ -38,4 +44,16 @@ func (n *Node) serve(certificate *tls.Config) {
 		}
 		n.edge.Go(name+" listener", split.Run)
 	}
+}
+
+// startPoller starts what reads the connections of all ports, if there can be one here.
+func (n *Node) startPoller() *poll.Poller {
+	p, err := poll.New(n.log)
+	if err != nil {
+		n.log.Warn("connections are read by a goroutine each", "err", err)
+	}
+	if p != nil {
+		n.inner.Go("poller", p.Run)
+	}
+	return p
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/round"
 	"github.com/bolidemq/bolide/internal/storage/commitlog"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 )
@@ -86,6 +87,9 @@ type Options struct {
 	// it may be kept. It runs on the dispatcher or on the log's writer, so it must not wait
 	// for an append.
 	OnDispatch func([]Dispatched)
+
+	// Rounds are those in which AppendHeld need not wake the log's writer; nil for none.
+	Rounds *round.Rounds
 
 	// Settle makes durable what OnDispatch has caused so far. It is called before a
 	// checkpoint: records before that are not dispatched again after a crash. May be nil.

@@ -60,7 +60,21 @@ func (c *encoder) release() {
 // called once: from the log's writer in log order, or before Append returns when the
 // message is refused. Append waits only while the open buffers are full.
 func (e *Engine) Append(m *message.Message, done func(Placed, error)) {
+	e.place(m, false, done)
+}
+
+// AppendHeld is Append by a caller that has a round open, whose end settles it.
+func (e *Engine) AppendHeld(m *message.Message, done func(Placed, error)) {
+	e.place(m, true, done)
+}
+
+// Settle writes what a round that has ended may have held back; it calls done functions and
+// Options.OnDispatch.
+func (e *Engine) Settle() { e.log.Settle() }
+
+func (e *Engine) place(m *message.Message, held bool, done func(Placed, error)) {
 	c := encoders.Get().(*encoder)
+	c.put.Held = held
 	err := e.append(c, m, done)
 	c.release()
 	if err != nil {

@@ -70,7 +70,7 @@ func Open(o Options) (*Engine, error) {
 	log, err := commitlog.Open[note](commitlog.Options{
 		Pool: e.pool, Dir: e.path("commitlog"), Size: o.LogSegmentSize, Sync: o.Flush == Sync,
 		MaxOpen: o.MaxOpenBytes, Keep: min(keepInMemory, o.MaxOpenBytes), Chunk: int(min(chunkSize, o.LogSegmentSize)),
-		Busy: o.BusyAfter, Now: o.Clock.NowMilli, Log: o.Log, Written: o.Events.Written, Synced: o.Events.Synced,
+		Busy: o.BusyAfter, Now: o.Clock.NowMilli, Rounds: o.Rounds, Log: o.Log, Written: o.Events.Written, Synced: o.Events.Synced,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)

@@ -87,6 +87,7 @@ func (t *Table) Flush() error {
 		t.ordering.Lock()
 		t.o.State.CommitAsync(t.collectDirty(dirty), func(err error) { committed <- err })
 		t.ordering.Unlock()
+		t.o.State.Announce()
 		if err := <-committed; err != nil {
 			t.mu.Lock()
 			for k := range dirty {

@@ -36,6 +36,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/round"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/filter"
@@ -95,6 +96,7 @@ type Options struct {
 	Offsets  Offsets
 	Clock    *clock.Clock
 	LongPoll *longpoll.Table
+	Rounds   *round.Rounds // in which a woken request need not wake a worker; nil for none
 	Topic    func(name string) (*topic.Config, bool)
 	// Group returns a group, creating it where that is allowed.
 	Group func(name string) (*group.Config, error)
@@ -174,7 +176,8 @@ func Open(o Options) (*Popper, error) {
 	p.mu.byID = make(map[uint32]*window)
 	p.mu.subjects = make(map[subjectKey]*subject)
 	p.mu.nextID = 1
-	p.ready.wake = make(chan struct{}, 1)
+	p.ready.wake, p.ready.rounds = make(chan struct{}, 1), o.Rounds
+	o.Rounds.Wake(p.ready.signal)
 	p.due.alarm = p.alarm
 	p.holders.init()
 	if err := p.load(); err != nil {

@@ -287,7 +287,8 @@ func (p *Popper) park(q *request, a attempt) {
 	}
 }
 
-// woken goes on with a parked request, on a worker: the caller must not be held up.
+// woken goes on with a parked request, on a worker or at the end of the caller's round: the
+// caller must not be held up.
 func (p *Popper) woken(q *request, why longpoll.Reason) {
 	switch why {
 	case longpoll.Released:
@@ -299,12 +300,12 @@ func (p *Popper) woken(q *request, why longpoll.Reason) {
 			p.finish(q, Result{}, err)
 			return
 		}
-		p.ready.put(job{q: q})
+		p.ready.woken(q)
 	case longpoll.Expired:
 		q.last = true
-		p.ready.put(job{q: q})
+		p.ready.woken(q)
 	default:
-		p.ready.put(job{q: q})
+		p.ready.woken(q)
 	}
 }
 

@@ -84,6 +84,7 @@ func (p *Popper) reviveDue() bool {
 func (p *Popper) commitNow() {
 	committed := make(chan struct{})
 	p.afterCommit(func(error) { close(committed) })
+	p.o.State.Announce()
 	<-committed
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bolidemq/bolide/internal/round"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -182,9 +183,10 @@ func (w *window) gone() bool {
 // readyQueue is what the workers have to do: requests that were woken, subjects that were
 // handed over with requests waiting, dead letters to write. Putting never blocks.
 type readyQueue struct {
-	wake chan struct{}
-	mu   sync.Mutex
-	jobs []job
+	wake   chan struct{}
+	rounds *round.Rounds
+	mu     sync.Mutex
+	jobs   []job
 }
 
 type job struct {
@@ -193,11 +195,22 @@ type job struct {
 	f *forwarding
 }
 
+// put leaves a job to the workers.
 func (r *readyQueue) put(j job) {
 	r.mu.Lock()
 	r.jobs = append(r.jobs, j)
 	r.mu.Unlock()
 	r.signal()
+}
+
+// woken leaves a request that was woken to the workers, or to the end of a round.
+func (r *readyQueue) woken(q *request) {
+	r.mu.Lock()
+	r.jobs = append(r.jobs, job{q: q})
+	r.mu.Unlock()
+	if !r.rounds.Open() {
+		r.signal()
+	}
 }
 
 func (r *readyQueue) signal() {
@@ -221,6 +234,30 @@ func (r *readyQueue) take() (j job, ok bool) {
 		r.signal()
 	}
 	return j, true
+}
+
+// only takes the one request that is ready; nil when there is none, or more to do.
+func (r *readyQueue) only() *request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case len(r.jobs) == 0:
+		return nil
+	case len(r.jobs) > 1 || r.jobs[0].q == nil:
+		r.signal()
+		return nil
+	}
+	q := r.jobs[0].q
+	r.jobs = nil
+	return q
+}
+
+// Settle goes on with the request that a round which has ended has woken; where there are
+// more, the workers do.
+func (p *Popper) Settle() {
+	if q := p.ready.only(); q != nil {
+		p.run(q)
+	}
 }
 
 // work is one worker.

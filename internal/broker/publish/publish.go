@@ -29,6 +29,7 @@ import (
 // Store is what publish asks of the storage engine.
 type Store interface {
 	Append(m *message.Message, done func(storage.Placed, error))
+	AppendHeld(m *message.Message, done func(storage.Placed, error))
 	AppendBatch(ms []*message.Message, done func([]storage.Placed, error))
 	ReadAt(physicalOffset int64) ([]byte, error)
 }
@@ -107,6 +108,8 @@ type Request struct {
 	// UniqKey is set to the message's unique key, the server's where the sender named
 	// none, before the message is appended. Its capacity is reused.
 	UniqKey []byte
+	// Held says that the sender ends its round with the store's Settle.
+	Held bool
 }
 
 // Publish stores m in a topic that exists.
@@ -134,7 +137,11 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	scratch := scratchPool.Get().(*[]byte)
 	p.fillIn(m, &t, r, scratch)
 	divert(m, &t, p.o.Levels)
-	p.o.Store.Append(m, done)
+	if r.Held {
+		p.o.Store.AppendHeld(m, done)
+	} else {
+		p.o.Store.Append(m, done)
+	}
 	scratchPool.Put(scratch)
 }
 

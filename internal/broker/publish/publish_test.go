@@ -22,6 +22,10 @@ type fakeStore struct {
 	fail   error
 }
 
+func (s *fakeStore) AppendHeld(m *message.Message, done func(storage.Placed, error)) {
+	s.Append(m, done)
+}
+
 func (s *fakeStore) Append(m *message.Message, done func(storage.Placed, error)) {
 	if s.fail != nil {
 		done(storage.Placed{}, s.fail)

@@ -71,6 +71,11 @@ func (s *Server) serve(q *request, r *transport.Request) {
 		r.Responder().Reply(remoting.ResNoPermission, remoting.CodeName(r.Code)+" is allowed from this machine only, and came from "+r.Conn.RemoteAddr().String(), nil, nil)
 		return
 	}
+	if q.quick {
+		r.InRound()
+	} else {
+		r.OutOfRound()
+	}
 	q.serve(s, r)
 }
 

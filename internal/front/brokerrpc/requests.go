@@ -9,24 +9,25 @@ import (
 type request struct {
 	code  int32
 	serve func(*Server, *transport.Request)
+	quick bool // never waits for long: what it causes is settled at the end of its round
 	waits bool // may wait for messages; not on the VIP port
 	local bool // from this machine only, until there is access control
 }
 
 // requests is every request that a broker serves. No other place switches over codes.
 var requests = []request{
-	{code: remoting.ReqSendMessage, serve: (*Server).sendMessage},
-	{code: remoting.ReqSendMessageV2, serve: (*Server).sendMessageV2},
+	{code: remoting.ReqSendMessage, serve: (*Server).sendMessage, quick: true},
+	{code: remoting.ReqSendMessageV2, serve: (*Server).sendMessageV2, quick: true},
 	{code: remoting.ReqSendBatchMessage, serve: (*Server).sendBatchMessage},
 	{code: remoting.ReqConsumerSendMsgBack, serve: (*Server).consumerSendMsgBack},
 
 	{code: remoting.ReqPullMessage, serve: (*Server).pullMessage, waits: true},
 	{code: remoting.ReqLitePullMessage, serve: (*Server).litePullMessage, waits: true},
 
-	{code: remoting.ReqPopMessage, serve: (*Server).popMessage, waits: true},
-	{code: remoting.ReqAckMessage, serve: (*Server).ackMessage},
-	{code: remoting.ReqBatchAckMessage, serve: (*Server).batchAckMessage},
-	{code: remoting.ReqChangeMessageInvisibleTime, serve: (*Server).changeMessageInvisibleTime},
+	{code: remoting.ReqPopMessage, serve: (*Server).popMessage, quick: true, waits: true},
+	{code: remoting.ReqAckMessage, serve: (*Server).ackMessage, quick: true},
+	{code: remoting.ReqBatchAckMessage, serve: (*Server).batchAckMessage, quick: true},
+	{code: remoting.ReqChangeMessageInvisibleTime, serve: (*Server).changeMessageInvisibleTime, quick: true},
 	{code: remoting.ReqPeekMessage, serve: (*Server).peekMessage},
 	{code: remoting.ReqPopRollback, serve: (*Server).popRollback},
 	{code: remoting.ReqBolideGetPopState, serve: (*Server).bolideGetPopState},

@@ -52,6 +52,7 @@ func (s *Server) send(r *transport.Request, v2 bool) {
 	p.queueID = h.QueueID
 	p.request.Message = &p.message
 	fillRequest(&p.request, h, r.Version)
+	p.request.Held = true
 	s.b.Publish.Send(&p.request, p.done)
 }
 

@@ -273,7 +273,6 @@ type harness struct {
 	proxy   *proxy.Proxy
 	client  v2.MessagingServiceClient
 	conn    *grpc.ClientConn
-	dial    func(...grpc.DialOption) *grpc.ClientConn // one more, which the test closes
 }
 
 func newHarness(t testing.TB, change ...func(*Options)) *harness {
@@ -289,15 +288,11 @@ func newHarness(t testing.TB, change ...func(*Options)) *harness {
 	lis := bufconn.Listen(1 << 20)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(context.Background(), lis) }()
-	h.dial = func(more ...grpc.DialOption) *grpc.ClientConn {
-		conn, err := grpc.NewClient("passthrough:///bolide", append(more, grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return conn
+	conn, err := grpc.NewClient("passthrough:///bolide", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
+	if err != nil {
+		t.Fatal(err)
 	}
-	conn := h.dial()
 	h.conn, h.client = conn, v2.NewMessagingServiceClient(conn)
 	t.Cleanup(func() {
 		conn.Close()

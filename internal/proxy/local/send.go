@@ -60,6 +60,7 @@ func (b *Backend) Send(_ string, messages []*message.Message, done func(proxy.Se
 	s.request.MaxReconsumeTimes = -1
 	s.request.Message = messages[0]
 	if len(messages) == 1 {
+		s.request.Held = true
 		b.o.Publish.Send(&s.request, s.placed)
 		return
 	}

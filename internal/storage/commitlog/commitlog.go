@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/round"
 	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
@@ -38,6 +39,7 @@ type Options struct {
 	Chunk   int           // size of one buffer
 	Busy    time.Duration // how long Append waits for room
 	Now     func() int64  // ms
+	Rounds  *round.Rounds // while one is open, held appends do not wake the writer; nil: never
 	Log     *slog.Logger
 	Written func(records, bytes int, took time.Duration) // may be nil
 	Synced  func(took time.Duration)                     // may be nil
@@ -106,12 +108,14 @@ type Log[N any] struct {
 	inline func(*Batch[N]) bool // see Inline
 
 	wake      chan struct{}
+	turn      sync.Mutex   // of whoever writes
 	written   atomic.Int64 // in files
 	synced    atomic.Int64 // durable
 	done      atomic.Int64 // dispatched
 	gathering gathering
-	dirtyTo   int64 // the writer's: a failed write may have left bytes up to here
-	allocated int64 // the writer's: up to where room was asked for
+	settled   taken[N] // of Settle, in its turn
+	dirtyTo   int64    // the writer's: a failed write may have left bytes up to here
+	allocated int64    // the writer's: up to where room was asked for
 
 	out struct {
 		sync.Mutex
@@ -188,8 +192,9 @@ type Put[N any] struct {
 	Sizes   []int32 // of the records; nil for one
 	Next    *int64  // the queue's next offset; nil: the record keeps offset 0
 	QueueID int32
-	Notes   []N // one for each record; nil for one record
-	Note    N   // of one record
+	Notes   []N  // one for each record; nil for one record
+	Note    N    // of one record
+	Held    bool // by a round of the caller's own, which ends with Settle
 	Done    func(Placed, error)
 }
 
@@ -202,7 +207,7 @@ func (l *Log[N]) Append(p *Put[N]) error {
 	}
 	now := l.opt.Now()
 	l.mu.Lock()
-	if err := l.admitLocked(size); err != nil {
+	if err := l.admitLocked(size, p.Held); err != nil {
 		l.mu.Unlock()
 		return err
 	}
@@ -221,7 +226,7 @@ func (l *Log[N]) Append(p *Put[N]) error {
 			dst, done = dst[n:], nil
 		}
 	}
-	wake := l.mu.asleep && len(l.mu.pending.Entries) >= l.mu.want
+	wake := l.mu.asleep && len(l.mu.pending.Entries) >= l.mu.want && !(p.Held && l.holds())
 	if wake {
 		l.mu.asleep = false
 	}
@@ -247,8 +252,9 @@ func (l *Log[N]) placeLocked(dst []byte, next *int64, queueID int32, now int64, 
 	l.mu.end += int64(len(dst))
 }
 
-// admitLocked waits for room for size bytes. It gives mu up while it waits.
-func (l *Log[N]) admitLocked(size int64) error {
+// admitLocked waits for room for size bytes. It gives mu up while it waits; held says that
+// the caller is in a round.
+func (l *Log[N]) admitLocked(size int64, held bool) error {
 	var deadline *time.Timer
 	for {
 		if l.mu.failed != nil {
@@ -272,18 +278,40 @@ func (l *Log[N]) admitLocked(size int64) error {
 			l.mu.room = make(chan struct{})
 		}
 		room := l.mu.room
+		wake := l.wakeLocked()
 		l.mu.Unlock()
-		var late bool
-		select {
-		case <-room:
-		case <-deadline.C:
-			late = true
+		if wake {
+			l.wake <- struct{}{}
 		}
+		late := l.await(room, deadline.C, held)
 		l.mu.Lock()
 		if late {
 			return ErrBusy
 		}
 	}
+}
+
+// await waits for room and reports whether it is too late for it.
+func (l *Log[N]) await(room <-chan struct{}, deadline <-chan time.Time, held bool) (late bool) {
+	if held {
+		l.opt.Rounds.Pause()
+		defer l.opt.Rounds.Resume()
+	}
+	select {
+	case <-room:
+		return false
+	case <-deadline:
+		return true
+	}
+}
+
+// wakeLocked reports whether the caller must wake the writer for what is pending.
+func (l *Log[N]) wakeLocked() bool {
+	wake := l.mu.asleep && len(l.mu.pending.Entries) > 0
+	if wake {
+		l.mu.asleep = false
+	}
+	return wake
 }
 
 // reserveLocked gives the place for a record of size bytes, in a new file when it and an

@@ -28,7 +28,9 @@ func (l *Log[N]) Run(ctx context.Context) error {
 		if l.opt.Sync {
 			l.gather()
 		}
+		l.turn.Lock()
 		if !l.take(&b) {
+			l.turn.Unlock()
 			select {
 			case <-l.wake:
 				continue
@@ -36,7 +38,9 @@ func (l *Log[N]) Run(ctx context.Context) error {
 				return l.finish(&b)
 			}
 		}
-		if err := l.write(&b); err != nil {
+		err := l.write(&b)
+		l.turn.Unlock()
+		if err != nil {
 			return err
 		}
 	}
@@ -44,6 +48,8 @@ func (l *Log[N]) Run(ctx context.Context) error {
 
 // finish writes what is left when the log is being stopped and refuses what comes later.
 func (l *Log[N]) finish(b *taken[N]) error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	l.mu.Lock()
 	l.mu.failed = ErrClosed
 	l.mu.Unlock()

@@ -13,8 +13,17 @@ import (
 func (d *DB) Commit(b *Batch) error {
 	answered := make(chan error, 1)
 	d.CommitAsync(b, func(err error) { answered <- err })
+	d.Announce()
 	return <-answered
 }
+
+// Announce wakes the committer for what was submitted, a round being open or not: it is for
+// who waits for the outcome.
+func (d *DB) Announce() { d.poke() }
+
+// Quiesce ends waiting for room on a full disk, which a reader of requests may be in: the
+// step of a stop before the connections are drained.
+func (d *DB) Quiesce() { d.room.giveUp() }
 
 // CommitAsync queues b behind everything that was submitted before. done (nil for none) is
 // called with the outcome from the committer; it must not block, and may submit again.
@@ -112,12 +121,69 @@ func (d *DB) submit(s submission) {
 	d.mu.queue = append(d.mu.queue, s)
 	inline := !d.mu.running && !d.mu.busy
 	first := len(d.mu.queue) == 1
+	held := d.opts.Rounds.Open()
 	d.mu.Unlock()
 	if inline {
 		d.drain()
-	} else if first {
+	} else if first && !held {
 		d.poke()
 	}
+}
+
+// maxSettled is how many submissions Settle commits itself.
+const maxSettled = 4
+
+// Settle commits what a round that has ended may have held back: on the caller's goroutine
+// when it is little.
+func (d *DB) Settle() {
+	d.mu.Lock()
+	n, busy := len(d.mu.queue), d.mu.busy
+	d.mu.Unlock()
+	switch {
+	case n == 0 || busy: // who is busy looks again
+	case n > maxSettled || d.opts.Sync || d.room.full.Load():
+		d.poke()
+	default:
+		d.drainOnce()
+	}
+}
+
+// drainOnce commits what is queued now, unless somebody else commits.
+func (d *DB) drainOnce() {
+	d.mu.Lock()
+	if d.mu.busy || len(d.mu.queue) == 0 {
+		d.mu.Unlock()
+		return
+	}
+	round := d.takeRoundLocked()
+	d.mu.Unlock()
+	defer d.drained(round)
+	d.commit(round)
+}
+
+// drained ends drainOnce.
+func (d *DB) drained(round []submission) {
+	clear(round)
+	d.mu.Lock()
+	d.mu.busy = false
+	d.mu.spare = round[:0]
+	more, running := len(d.mu.queue) > 0, d.mu.running
+	d.mu.Unlock()
+	if more && running {
+		d.poke()
+	} else if more {
+		d.drain()
+	}
+}
+
+// takeRoundLocked takes what is queued, for the caller to commit.
+func (d *DB) takeRoundLocked() []submission {
+	d.mu.busy = true
+	round := d.mu.queue
+	d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
+	round = takeLocked(d, round, d.mu.lazy)
+	clear(d.mu.sources)
+	return round
 }
 
 // Run is the committer loop: it takes all that waits, merges it into one Pebble commit,
@@ -181,11 +247,7 @@ func (d *DB) drain() {
 			d.mu.Unlock()
 			return
 		}
-		d.mu.busy = true
-		round := d.mu.queue
-		d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
-		round = takeLocked(d, round, d.mu.lazy)
-		clear(d.mu.sources)
+		round := d.takeRoundLocked()
 		d.mu.Unlock()
 
 		d.commit(round)
@@ -279,6 +341,7 @@ func (d *DB) refuse(s submission) {
 	delete(d.mu.sources, s.source)
 	d.mu.held[s.source] = struct{}{}
 	d.mu.Unlock()
+	d.poke() // the loop has to look for room
 	if r, ok := s.source.(Refuser); ok {
 		r.Refuse(ErrFull)
 	}

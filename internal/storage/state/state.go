@@ -23,6 +23,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bolidemq/bolide/internal/lifecycle"
+	"github.com/bolidemq/bolide/internal/round"
 )
 
 // Space is a keyspace: the first byte of every key in it. Values are never reused.
@@ -62,7 +63,9 @@ type Options struct {
 	// Reserve is how much of the disk is kept for the moment in which it is full; 16 MiB
 	// when zero.
 	Reserve int64
-	Log     *slog.Logger
+	// Rounds are those in which submissions need not wake the committer; nil for none.
+	Rounds *round.Rounds
+	Log    *slog.Logger
 }
 
 // Source writes its part of a commit as late as possible: the committer calls Collect
@@ -135,6 +138,7 @@ func Open(o Options) (*DB, error) {
 	r := newRoom(o)
 	w := newWALFS(vfs.OnDiskFull(o.FS, r.hit), o.Sync, o.BeforeSync)
 	d := &DB{wal: w, room: r, opts: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	o.Rounds.Wake(d.poke)
 	d.mu.sources = make(map[Source]struct{})
 	d.mu.lazy = make(map[Source]time.Time)
 	d.mu.held = make(map[Source]struct{})

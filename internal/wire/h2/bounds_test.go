@@ -211,7 +211,7 @@ func TestLastWordsWrittenByAnother(t *testing.T) {
 		close(flushed)
 	}()
 	eventually(t, "not waiting", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.mu.paused })
-	c.now = sock.NewWriter(c.nc.(*net.TCPConn)) // quiet
+	c.now = sock.NewWriter(c.nc) // quiet
 	c.mu.Lock()
 	c.queuedLocked(0)
 	select {

@@ -249,6 +249,7 @@ func (k *Call) refuse(code codes.Code, text string) {
 // run hands the complete request on.
 func (k *Call) run() {
 	if k.method.direct != nil {
+		k.conn.openRound()
 		k.method.direct(k)
 		return
 	}

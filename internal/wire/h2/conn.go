@@ -37,6 +37,8 @@ type Conn struct {
 	now sock.Writer // of whoever has set mu.writing
 
 	in       sock.Buffer
+	need     int  // the length of the frame that is not whole yet
+	inRound  bool // the frames that are being handled have opened a round
 	prefaced bool // the preface has been read
 	lastID   uint32
 	block    headerBlock
@@ -69,7 +71,7 @@ func newConn(s *Server, nc net.Conn) *Conn {
 	c := &Conn{nc: nc, server: s, remote: sock.AddrPort(nc.RemoteAddr()), local: sock.AddrPort(nc.LocalAddr()), granted: connWindow}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(context.Background(), &peer.Peer{Addr: nc.RemoteAddr(), LocalAddr: nc.LocalAddr()}))
 	c.resume.L = &c.mu
-	c.now = sock.NewWriter(sock.TCP(nc))
+	c.now = sock.NewWriter(nc)
 	c.block.decoder = hpack.NewDecoder(defaultHeaderSize, c.block.emit)
 	c.block.decoder.SetMaxStringLength(2 * s.limits.Headers) // above Headers the call fails, above this the connection
 	c.block.most = s.limits.Headers

@@ -21,6 +21,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/poll"
 )
 
 // Errors of connections.
@@ -63,9 +65,18 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// Round is told by readers when they begin to serve direct calls, and when they have handled
+// all that they have read and are about to write the answers.
+type Round interface {
+	BeginRound()
+	EndRound()
+}
+
 // Options are what the connections of a Server share.
 type Options struct {
 	Limits Limits
+	Round  Round
+	Poller *poll.Poller // reads plain connections; nil: a goroutine for each
 	Log    *slog.Logger // nil logs nothing
 }
 

@@ -21,9 +21,11 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/bolidemq/bolide/internal/wire/poll/polltest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(polltest.Twice{M: m}) }
 
 // service is what the tests serve: generated handlers for some RPCs, direct ones for others.
 type service struct {
@@ -106,7 +108,7 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB, limits Limits, more ...func(*Server)) *fixture {
-	f := &fixture{t: t, service: &service{handled: make(chan context.Context, 1)}, server: NewServer(Options{Limits: limits}),
+	f := &fixture{t: t, service: &service{handled: make(chan context.Context, 1)}, server: NewServer(Options{Limits: limits, Poller: polltest.Poller(t)}),
 		sent: make(chan bool, 1000), cancelled: make(chan *Call, 1000), waiting: make(chan func(), 1000), served: make(chan error, 1)}
 	v2.RegisterMessagingServiceServer(f.server, f.service)
 	f.server.Direct(v2.MessagingService_ReceiveMessage_FullMethodName, 4<<20, f.receive)

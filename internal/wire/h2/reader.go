@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// readLoop reads and handles frames until the connection ends, and says why it ended.
+// readLoop reads and handles frames until the connection ends, and says why it ended; or
+// until there is nothing to read, where reads do not wait, and says poll.ErrAgain.
 func (c *Conn) readLoop() error {
-	need := 0
 	for {
-		n, err := c.nc.Read(c.in.Room(need))
+		n, err := c.nc.Read(c.in.Room(c.need))
 		if n > 0 {
 			now := time.Now().UnixNano()
 			c.in.Filled(n, time.Duration(now-c.lastRead.Swap(now)))
 			c.pinged.Store(0)
-			var frameErr error
-			if need, frameErr = c.frames(); frameErr != nil {
-				return frameErr
+			if err := c.frames(); err != nil {
+				return err
 			}
 		}
 		if err != nil {
@@ -30,47 +29,12 @@ func (c *Conn) readLoop() error {
 }
 
 // frames handles all whole frames in the buffer, with answers gathering meanwhile, and
-// returns the length of the one that is not whole yet.
-func (c *Conn) frames() (need int, err error) {
-	corked := false
-	for err == nil {
-		b := c.in.Bytes()
-		if !c.prefaced {
-			if need = len(preface); len(b) < need {
-				break
-			}
-			if string(b[:need]) != preface {
-				return 0, errors.New("no HTTP/2 preface")
-			}
-			c.prefaced = true
-			c.in.Skip(need)
-			continue
-		}
-		if need = frameHeader; len(b) < need {
-			break
-		}
-		f, size := parseFrame(b)
-		if size > maxFrame {
-			err = connError{frameSizeError, fmt.Sprintf("a frame of %d bytes, the most is %d", size, maxFrame)}
-			break
-		}
-		if need += size; len(b) < need {
-			break
-		}
-		if !corked {
-			corked = true
-			if err = c.cork(); err != nil {
-				return 0, err
-			}
-		}
-		c.in.Skip(need)
-		f.payload = b[frameHeader:need:need]
-		err = c.frame(&f)
-		var s streamError
-		if errors.As(err, &s) {
-			c.resetCall(s)
-			err = nil
-		}
+// notes the length of the one that is not whole yet.
+func (c *Conn) frames() error {
+	corked, err := c.wholeFrames()
+	if c.inRound {
+		c.inRound = false
+		c.server.round.EndRound()
 	}
 	var fatal connError
 	if errors.As(err, &fatal) {
@@ -79,15 +43,63 @@ func (c *Conn) frames() (need int, err error) {
 		c.mu.out.B = appendGoAway(c.mu.out.B, c.lastID, fatal.code, fatal.text)
 		c.mu.unsent += len(c.mu.out.B) - before
 		c.mu.Unlock()
-		corked = true
-	}
-	if corked {
+		c.uncork()
+		c.flush()
+	} else if corked {
 		c.uncork()
 	}
-	if fatal.text != "" {
-		c.flush()
+	return err
+}
+
+// openRound opens a round, which ends when all frames at hand are handled.
+func (c *Conn) openRound() {
+	if c.server.round != nil && !c.inRound {
+		c.inRound = true
+		c.server.round.BeginRound()
 	}
-	return need, err
+}
+
+// wholeFrames handles the frames, and reports whether it has corked the answers.
+func (c *Conn) wholeFrames() (corked bool, err error) {
+	for {
+		b := c.in.Bytes()
+		if !c.prefaced {
+			if c.need = len(preface); len(b) < c.need {
+				return corked, nil
+			}
+			if string(b[:c.need]) != preface {
+				return corked, errors.New("no HTTP/2 preface")
+			}
+			c.prefaced = true
+			c.in.Skip(c.need)
+			continue
+		}
+		if c.need = frameHeader; len(b) < c.need {
+			return corked, nil
+		}
+		f, size := parseFrame(b)
+		if size > maxFrame {
+			return corked, connError{frameSizeError, fmt.Sprintf("a frame of %d bytes, the most is %d", size, maxFrame)}
+		}
+		if c.need += size; len(b) < c.need {
+			return corked, nil
+		}
+		if !corked {
+			if err := c.cork(); err != nil {
+				return false, err
+			}
+			corked = true
+		}
+		c.in.Skip(c.need)
+		f.payload = b[frameHeader:c.need:c.need]
+		err := c.frame(&f)
+		var s streamError
+		if errors.As(err, &s) {
+			c.resetCall(s)
+		} else if err != nil {
+			return corked, err
+		}
+	}
 }
 
 // lastWord is how long a peer has to take the reason why its connection ends.

@@ -12,12 +12,15 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/bolidemq/bolide/internal/wire/poll"
 	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // Server serves the calls of connections that peers open.
 type Server struct {
 	limits  Limits
+	poller  *poll.Poller
+	round   Round
 	log     *slog.Logger
 	methods map[string]*method // by path
 	partial atomic.Int64       // bytes of requests that are not complete
@@ -50,7 +53,7 @@ func (m *method) streams() bool {
 
 // NewServer returns a server without services; it starts nothing.
 func NewServer(o Options) *Server {
-	s := &Server{limits: o.Limits.withDefaults(), log: o.Log, methods: map[string]*method{}}
+	s := &Server{limits: o.Limits.withDefaults(), poller: o.Poller, round: o.Round, log: o.Log, methods: map[string]*method{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -84,9 +87,9 @@ func (s *Server) add(m *method) { s.methods[m.path] = m }
 // Stop.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.listeners.Serve(ctx, l, s.log, func(nc net.Conn) bool {
-		c, err := s.open(nc)
+		c, err := s.open(s.poller.Take(nc))
 		if err == nil {
-			go s.run(c)
+			s.start(c)
 		}
 		return err == nil
 	})
@@ -111,11 +114,37 @@ func (s *Server) open(nc net.Conn) (*Conn, error) {
 	return c, nil
 }
 
+// start has the connection read, until it ends.
+func (s *Server) start(c *Conn) {
+	polled, ok := c.nc.(*poll.Conn)
+	if !ok {
+		go s.run(c)
+		return
+	}
+	begun := false
+	polled.Serve(func() bool {
+		if !begun {
+			begun = true
+			c.greet()
+		}
+		err := c.readLoop()
+		if err == poll.ErrAgain {
+			return true
+		}
+		s.finish(c, err)
+		return false
+	})
+}
+
 // run is the connection's reader, until it ends.
 func (s *Server) run(c *Conn) {
-	defer s.running.Done()
 	c.greet()
-	err := c.readLoop()
+	s.finish(c, c.readLoop())
+}
+
+// finish comes after the last frame; err is why that was the last.
+func (s *Server) finish(c *Conn, err error) {
+	defer s.running.Done()
 	c.closeWith(err)
 	c.mu.Lock()
 	err = c.mu.closed

@@ -125,6 +125,13 @@ func (c *Conn) TCP() *net.TCPConn { return c.tcp }
 // NetConn is the connection below everything.
 func (c *Conn) NetConn() net.Conn { return c.raw }
 
+// Head gives away what was looked at and not yet read.
+func (c *Conn) Head() []byte {
+	head := c.head
+	c.head = nil
+	return head
+}
+
 // take removes n bytes from those that were looked at.
 func (c *Conn) take(n int) []byte {
 	b := c.head[:n:n]

@@ -31,6 +31,21 @@ func TCP(c net.Conn) *net.TCPConn {
 	return nil
 }
 
+// Vectored is how to write several buffers, which it uses up, to a connection at once; nil
+// where there is none.
+func Vectored(c net.Conn) func(net.Buffers) error {
+	if v, ok := c.(interface{ WriteBuffers(net.Buffers) error }); ok {
+		return v.WriteBuffers
+	}
+	if tcp := TCP(c); tcp != nil {
+		return func(b net.Buffers) error {
+			_, err := b.WriteTo(tcp)
+			return err
+		}
+	}
+	return nil
+}
+
 // Cut closes a connection at once. The farewell of TLS, which Close says, would wait for a
 // peer that does not read.
 func Cut(c net.Conn) {

@@ -2,7 +2,6 @@ package sock
 
 import (
 	"net"
-	"syscall"
 	"time"
 )
 
@@ -10,7 +9,7 @@ import (
 // would cost more than the write: when the connection has been quiet. It belongs to
 // whoever writes to the connection at the time.
 type Writer struct {
-	raw  syscall.RawConn // nil: not a socket that can be written to without waiting
+	try  func([]byte) int // nil: not a socket that can be written to without waiting
 	last time.Time
 }
 
@@ -21,17 +20,27 @@ const Most = 16 << 10
 // answers come faster, one write takes many of them.
 const quietFor = 200 * time.Microsecond
 
-// NewWriter returns the writer of a connection, which may be nil.
-func NewWriter(c *net.TCPConn) (w Writer) {
-	if c != nil && canTry {
-		w.raw, _ = c.SyscallConn()
+// NewWriter returns the writer of a connection.
+func NewWriter(c net.Conn) (w Writer) {
+	if at, ok := c.(interface{ TryWrite([]byte) int }); ok {
+		w.try = at.TryWrite
+	} else if tcp := TCP(c); tcp != nil && canTry {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			w.try = func(b []byte) (n int) {
+				_ = raw.Write(func(fd uintptr) bool {
+					n = max(0, write(fd, b))
+					return true
+				})
+				return n
+			}
+		}
 	}
 	return w
 }
 
 // Quiet reports whether Try is worth while. It notes that something is written now.
 func (w *Writer) Quiet() bool {
-	if w.raw == nil {
+	if w.try == nil {
 		return false
 	}
 	now := time.Now()
@@ -42,10 +51,4 @@ func (w *Writer) Quiet() bool {
 
 // Try writes what the socket takes at once and returns how much that was. What is left,
 // and any error, is for a write that may wait.
-func (w *Writer) Try(b []byte) (n int) {
-	_ = w.raw.Write(func(fd uintptr) bool {
-		n = max(0, write(fd, b))
-		return true
-	})
-	return n
-}
+func (w *Writer) Try(b []byte) (n int) { return w.try(b) }

@@ -20,12 +20,12 @@ import (
 // socket; hooks and waiting calls are ended by the reader on its way out, so they never
 // run inside somebody's Reply.
 type Conn struct {
-	nc     net.Conn
-	tcp    *net.TCPConn // nil when nc can't do vector writes
-	id     uint64
-	remote netip.AddrPort
-	local  netip.AddrPort
-	owner  *endpoint
+	nc       net.Conn
+	vectored func(net.Buffers) error // nil when nc can't do vector writes
+	id       uint64
+	remote   netip.AddrPort
+	local    netip.AddrPort
+	owner    *endpoint
 
 	lastActive atomic.Int64 // ns; last read or write that succeeded
 	writeSince atomic.Int64 // ns; when the running write began, 0 when none runs
@@ -37,11 +37,12 @@ type Conn struct {
 	now          sock.Writer // of whoever has set mu.writing
 	spareSplices []splice
 	sparePieces  [][]byte
-	vector       net.Buffers
 	vectorStore  [][]byte
 
 	buf     sock.Buffer
+	need    int    // the length of the frame that is not whole yet
 	seen    uint64 // two-way requests read so far; mu.received follows when uncorked
+	inRound bool   // the frames that are being handled have opened a round
 	request Request
 	names   remoting.Names
 
@@ -74,8 +75,8 @@ var lastConnID atomic.Uint64
 func newConn(owner *endpoint, nc net.Conn) *Conn {
 	c := &Conn{nc: nc, id: lastConnID.Add(1), owner: owner, remote: sock.AddrPort(nc.RemoteAddr()), local: sock.AddrPort(nc.LocalAddr())}
 	c.resume.L = &c.mu
-	c.tcp = sock.TCP(nc)
-	c.now = sock.NewWriter(c.tcp)
+	c.vectored = sock.Vectored(nc)
+	c.now = sock.NewWriter(nc)
 	return c
 }
 

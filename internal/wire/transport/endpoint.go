@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/wire/poll"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
@@ -20,6 +21,8 @@ type endpoint struct {
 	onClose func(*Conn)
 	events  Events
 	limits  Limits
+	poller  *poll.Poller
+	round   Round
 	log     *slog.Logger
 
 	mu struct {
@@ -34,7 +37,8 @@ type endpoint struct {
 func (e *endpoint) init(o Options, server bool) {
 	e.server = server
 	e.handler, e.onOpen, e.onClose, e.events = o.Handler, o.OnOpen, o.OnClose, o.Events
-	e.limits, e.log = o.Limits.withDefaults(), o.Log
+	e.round = o.Round
+	e.limits, e.poller, e.log = o.Limits.withDefaults(), o.Poller, o.Log
 	if e.handler == nil {
 		e.handler = refuse
 	}
@@ -63,16 +67,49 @@ func (e *endpoint) open(nc net.Conn) (*Conn, error) {
 	return c, nil
 }
 
+// start has the connection read, until it ends.
+func (e *endpoint) start(c *Conn) {
+	polled, ok := c.nc.(*poll.Conn)
+	if !ok {
+		go e.run(c)
+		return
+	}
+	begun := false
+	polled.Serve(func() bool {
+		if !begun {
+			begun = true
+			e.begin(c)
+		}
+		err := c.readLoop()
+		if err == poll.ErrAgain {
+			return true
+		}
+		_ = e.finish(c, err)
+		return false
+	})
+}
+
 // run is the connection's reader, until it ends.
 func (e *endpoint) run(c *Conn) error {
-	defer e.running.Done()
+	e.begin(c)
+	return e.finish(c, c.readLoop())
+}
+
+// begin comes before the first frame.
+func (e *endpoint) begin(c *Conn) {
+	c.request.Conn = c
+	c.request.UseNames(&c.names)
 	if e.events.Opened != nil {
 		e.events.Opened(c)
 	}
 	if e.onOpen != nil {
 		e.onOpen(c)
 	}
-	err := c.readLoop()
+}
+
+// finish comes after the last frame; err is why that was the last.
+func (e *endpoint) finish(c *Conn, err error) error {
+	defer e.running.Done()
 	c.closeWith(err)
 	err = c.Err()
 	c.end()

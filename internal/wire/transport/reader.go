@@ -9,25 +9,22 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
-// readLoop reads and handles frames until the connection ends, and says why it ended.
+// readLoop reads and handles frames until the connection ends, and says why it ended; or
+// until there is nothing to read, where reads do not wait, and says poll.ErrAgain.
 func (c *Conn) readLoop() error {
-	c.request.Conn = c
-	c.request.UseNames(&c.names)
-	need := 0
 	for {
 		if c.buf.Lent() {
 			// Room gives the buffer back; the request would keep it for as long as the
 			// connection is quiet.
 			c.request.Forget()
 		}
-		n, err := c.nc.Read(c.buf.Room(need))
+		n, err := c.nc.Read(c.buf.Room(c.need))
 		if n > 0 {
 			now := time.Now().UnixNano()
 			c.buf.Filled(n, time.Duration(now-c.lastActive.Load()))
 			c.lastActive.Store(now)
-			var frameErr error
-			if need, frameErr = c.frames(); frameErr != nil {
-				return frameErr
+			if err := c.frames(); err != nil {
+				return err
 			}
 		}
 		if err != nil {
@@ -40,39 +37,47 @@ func (c *Conn) readLoop() error {
 }
 
 // frames handles all whole frames in the buffer, with answers gathering meanwhile, and
-// returns the length of the one that is not whole yet.
-func (c *Conn) frames() (need int, err error) {
-	corked := false
+// notes the length of the one that is not whole yet.
+func (c *Conn) frames() error {
+	corked, err := c.wholeFrames()
+	if !corked {
+		return err
+	}
+	if c.inRound {
+		c.inRound = false
+		c.owner.round.EndRound()
+	}
+	if err == nil {
+		c.uncork()
+	}
+	return err
+}
+
+// wholeFrames handles the frames, and reports whether it has corked the answers.
+func (c *Conn) wholeFrames() (corked bool, err error) {
 	for {
 		b := c.buf.Bytes()
-		have := len(b)
-		if have < remoting.LengthSize {
-			need = remoting.LengthSize
-			break
+		if c.need = remoting.LengthSize; len(b) < c.need {
+			return corked, nil
 		}
 		size, err := remoting.FrameSize(b)
 		if err != nil {
-			return 0, err
+			return corked, err
 		}
-		need = remoting.LengthSize + size
-		if have < need {
-			break
+		if c.need += size; len(b) < c.need {
+			return corked, nil
 		}
 		if !corked {
-			corked = true
 			if err := c.cork(); err != nil {
-				return 0, err
+				return false, err
 			}
+			corked = true
 		}
-		c.buf.Skip(need)
-		if err := c.frame(b[remoting.LengthSize:need]); err != nil {
-			return 0, err
+		c.buf.Skip(c.need)
+		if err := c.frame(b[remoting.LengthSize:c.need]); err != nil {
+			return corked, err
 		}
 	}
-	if corked {
-		c.uncork()
-	}
-	return need, nil
 }
 
 // cork lets answers gather. If too much is unsent it waits first: a peer that does not

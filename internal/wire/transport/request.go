@@ -12,6 +12,23 @@ type Request struct {
 	Conn *Conn
 }
 
+// InRound opens a round, which ends when all frames that the reader has at hand are
+// handled. A handler that waits for long must not ask for it.
+func (r *Request) InRound() {
+	if c := r.Conn; c.owner.round != nil && !c.inRound {
+		c.inRound = true
+		c.owner.round.BeginRound()
+	}
+}
+
+// OutOfRound ends the round that an earlier frame has opened: the handler may wait.
+func (r *Request) OutOfRound() {
+	if c := r.Conn; c.inRound {
+		c.inRound = false
+		c.owner.round.EndRound()
+	}
+}
+
 // Responder returns what answers the request, from any goroutine, now or later.
 func (r *Request) Responder() Responder {
 	return Responder{conn: r.Conn, opaque: r.Opaque, oneway: r.IsOneway()}

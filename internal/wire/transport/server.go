@@ -25,9 +25,9 @@ func NewServer(o Options) *Server {
 // Shutdown.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return s.listeners.Serve(ctx, l, s.log, func(nc net.Conn) bool {
-		c, err := s.open(nc)
+		c, err := s.open(s.poller.Take(nc))
 		if err == nil {
-			go s.run(c)
+			s.start(c)
 		}
 		return err == nil
 	})

@@ -1,4 +1,4 @@
-// Package transport moves Remoting frames over connections: a reader per connection, a
+// Package transport moves Remoting frames over connections: one reader at a time for each, a
 // writer when there is something to write, calls and one-way requests in both directions.
 //
 // Invariants: many frames per read, one write for many answers; a handler runs on its
@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/wire/poll"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
@@ -74,9 +75,18 @@ type Options struct {
 	Handler Handler      // serves the peer's requests; nil refuses them all
 	OnOpen  func(*Conn)  // before the first frame is read
 	OnClose func(*Conn)  // after the last
+	Round   Round        // nil: Request.InRound does nothing
+	Poller  *poll.Poller // reads plain connections; nil: a goroutine for each
 	Limits  Limits       // zero values are defaults
 	Log     *slog.Logger // nil logs nothing
 	Events  Events       // for metrics
+}
+
+// Round is told by readers when they begin to handle requests that want a round, and when
+// they have handled all that they have read and are about to write the answers.
+type Round interface {
+	BeginRound()
+	EndRound()
 }
 
 // Events tells what happens to connections; nil functions are not called.

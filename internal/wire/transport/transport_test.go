@@ -21,10 +21,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bolidemq/bolide/internal/wire/poll/polltest"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(polltest.Twice{M: m}) }
 
 const patience = 20 * time.Second
 
@@ -35,6 +36,7 @@ func serve(t testing.TB, o Options) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Poller = polltest.Poller(t)
 	s := NewServer(o)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(context.Background(), l) }()

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net"
 	"sync"
 	"time"
 	"unsafe"
@@ -206,7 +205,7 @@ func (c *Conn) write(out *buffer, splices []splice, pieces [][]byte) error {
 		_, err := c.nc.Write(out.b)
 		return err
 	}
-	if c.tcp == nil {
+	if c.vectored == nil {
 		// Without vector writes each piece would be a write of its own (under TLS, a
 		// record of its own): gather them first.
 		whole := gather(out, splices, pieces)
@@ -225,9 +224,7 @@ func (c *Conn) write(out *buffer, splices []splice, pieces [][]byte) error {
 		vector = append(vector, out.b[from:])
 	}
 	c.vectorStore = vector
-	c.vector = net.Buffers(vector)
-	_, err := c.vector.WriteTo(c.tcp)
-	c.vector = nil
+	err := c.vectored(vector)
 	clear(c.vectorStore)
 	return err
 }
