@@ -107,7 +107,7 @@ func BenchmarkScan(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	readBench(b, e, one)
+	readBench(b, e, 8, one)
 }
 
 // BenchmarkReadBacklog reads records of 1 KiB, 32 at a time, from the start of a queue
@@ -115,17 +115,29 @@ func BenchmarkScan(b *testing.B) {
 func BenchmarkReadBacklog(b *testing.B) {
 	e := openOnDisk(b, storage.Async)
 	fillBench(e, benchMessages(1<<16), 200_000)
-	readBench(b, e, nil)
+	readBench(b, e, 8, nil)
+}
+
+// BenchmarkReadSideBySide is BenchmarkReadBacklog with 64 queues, so that the records of each
+// lie far apart and all want the same parts of the log.
+func BenchmarkReadSideBySide(b *testing.B) {
+	e := openOnDisk(b, storage.Async)
+	ms := benchMessages(1 << 16)
+	for i, m := range ms {
+		m.QueueID = int32(i % 64)
+	}
+	fillBench(e, ms, 200_000)
+	readBench(b, e, 64, nil)
 }
 
 // readBench goes through the queues in turn, again and again; one op is one record that was
 // passed or found.
-func readBench(b *testing.B, e *storage.Engine, f *filter.Expression) {
+func readBench(b *testing.B, e *storage.Engine, queues int, f *filter.Expression) {
 	b.ReportAllocs()
 	b.SetBytes(1024)
 	b.ResetTimer()
 	cpu := cpuTime()
-	var next [8]int64
+	next := make([]int64, queues)
 	for n := 0; n < b.N; {
 		for q := range next {
 			r := e.Read(storage.ReadRequest{Topic: "BenchmarkTest", QueueID: int32(q), Offset: next[q], MaxMessages: 32, Filter: f})

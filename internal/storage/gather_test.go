@@ -45,10 +45,10 @@ func TestSyncsGatherSenders(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := syncs.Load() - before; n > turns*5/4 { // a few are for new files
+			if n := syncs.Load() - before; n > turns*3/2 { // a few are for new files, and one that did not pay stops gathering for a while
 				t.Errorf("%d senders: %d syncs for %d turns", senders, n, turns)
 			}
-			if took := time.Since(began); took > turns*syncTime*5/4 {
+			if took := time.Since(began); took > turns*syncTime*3/2 {
 				t.Errorf("%d senders: %v for %d turns of a sync of %v", senders, took, turns, syncTime)
 			}
 		})

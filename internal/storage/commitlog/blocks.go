@@ -15,6 +15,8 @@ const (
 	// read by blocks. At this many it costs as much as a read for each record, even if
 	// nobody else wants the rest.
 	sparsest = 10
+	// sparsestShared is the same where others want the rest: as many queues may take turns.
+	sparsestShared = 256
 )
 
 // block is a piece of the log that was read whole. refs counts the cache and the readers;
@@ -38,18 +40,18 @@ type blocks struct {
 	free           [][]byte
 }
 
-// get gives the block at a multiple of blockSize, read by read when it is not here. Who
-// asks for one that is being read waits for it. The caller unrefs it. nil: it can't be read
-// whole.
-func (c *blocks) get(at int64, read func([]byte) (int, error)) (*block, error) {
-	b, mine := c.find(at)
+// get gives the block at a multiple of blockSize, read by read when it is not here, which
+// mine tells. Who asks for one that is being read waits for it. The caller unrefs it. nil: it
+// can't be read whole.
+func (c *blocks) get(at int64, read func([]byte) (int, error)) (b *block, mine bool, err error) {
+	b, mine = c.find(at)
 	if !mine {
 		<-b.read
 		if b.whole {
-			return b, nil
+			return b, false, nil
 		}
 		c.unref(b)
-		return nil, nil
+		return nil, false, nil
 	}
 	n, err := read(b.buf)
 	b.whole = err == nil && n == blockSize
@@ -57,9 +59,9 @@ func (c *blocks) get(at int64, read func([]byte) (int, error)) (*block, error) {
 	if !b.whole {
 		c.drop(b)
 		c.unref(b)
-		return nil, err
+		return nil, true, err
 	}
-	return b, nil
+	return b, true, nil
 }
 
 // find returns the block at at, held; mine says that it is new and the caller has to fill
@@ -150,30 +152,77 @@ func (c *blocks) unlink(b *block) {
 	}
 }
 
+// company tells whether sparse runs are worth reading by blocks, because those who read them
+// share the blocks: as consumers of many queues do that go through a backlog side by side. It
+// is found out by trying now and then.
+type company struct {
+	alone atomic.Int32 // blocks that had to be read for 1,000 records of late, at most 1,000
+	runs  atomic.Uint32
+}
+
+const (
+	// worthwhile is up to how many blocks for 1,000 records they cost less than 1,000 reads.
+	worthwhile = 100
+	// tryEvery is how many sparse runs go by until one tries again.
+	tryEvery = 32
+)
+
+// sparsest is how sparse the next run may be.
+func (c *company) sparsest() int64 {
+	if c.alone.Load() <= worthwhile || c.runs.Add(1)%tryEvery == 0 {
+		return sparsestShared
+	}
+	return sparsest
+}
+
+// noted takes in what a sparse run has cost.
+func (c *company) noted(records, blocks int) {
+	was := c.alone.Load()
+	c.alone.Store(was + (int32(min(1000*blocks/records, 1000))-was)/4)
+}
+
 // dense is how many of spans, which a run of reads of their own would take, are better
-// read by blocks: all that lie in finished blocks, if they lie densely enough.
-func (l *Log[N]) dense(spans []Span) int {
+// read by blocks: all that lie in finished blocks, if they lie densely enough. sparse says
+// that this is so for the sake of others.
+func (l *Log[N]) dense(spans []Span) (n int, sparse bool) {
 	limit := l.done.Load() / blockSize * blockSize
 	if l.opt.Size%blockSize != 0 {
-		return 0
+		return 0, false
 	}
-	from, bytes, n := spans[0].Offset, int64(0), 0
+	from, bytes, most, sparsely := spans[0].Offset, int64(0), int64(0), 0
 	for i := range spans {
 		end := spans[i].Offset + int64(spans[i].Size)
 		if end > limit || spans[i].Size > blockSize/2 || spans[i].Offset < from || !l.possible(&spans[i]) {
 			break
 		}
-		if bytes += int64(spans[i].Size); bytes*sparsest >= end-from {
+		bytes += int64(spans[i].Size)
+		if bytes*sparsest >= end-from {
 			n = i + 1
+			continue
+		}
+		if most == 0 {
+			most = l.company.sparsest()
+		}
+		if bytes*most >= end-from {
+			sparsely = i + 1
 		}
 	}
-	return n
+	if sparsely > n {
+		return sparsely, true
+	}
+	return n, false
 }
 
 // readBlocks fills in spans from blocks; a record that crosses into the next block is
 // put together in a buffer of its own.
-func (l *Log[N]) readBlocks(spans []Span, lease *Lease) (int, error) {
+func (l *Log[N]) readBlocks(spans []Span, sparse bool, lease *Lease) (int, error) {
 	lease.cache = &l.blocks
+	before := lease.read
+	defer func() {
+		if sparse {
+			l.company.noted(len(spans), lease.read-before)
+		}
+	}()
 	var b *block
 	for i := range spans {
 		s := &spans[i]
@@ -206,7 +255,10 @@ func (l *Log[N]) readBlocks(spans []Span, lease *Lease) (int, error) {
 }
 
 func (l *Log[N]) block(at int64, lease *Lease) (*block, error) {
-	b, err := l.blocks.get(at, func(p []byte) (int, error) { return l.set.ReadAt(p, at) })
+	b, mine, err := l.blocks.get(at, func(p []byte) (int, error) { return l.set.ReadAt(p, at) })
+	if mine {
+		lease.read++
+	}
 	if b != nil {
 		lease.blocks = append(lease.blocks, b)
 	}

@@ -103,9 +103,10 @@ type Log[N any] struct {
 		asleep   bool          // the writer waits for wake
 		want     int           // and for that many pending appends
 	}
-	ring   ring
-	blocks blocks
-	inline func(*Batch[N]) bool // see Inline
+	ring    ring
+	blocks  blocks
+	company company
+	inline  func(*Batch[N]) bool // see Inline
 
 	wake      chan struct{}
 	turn      sync.Mutex   // of whoever writes
@@ -134,6 +135,7 @@ func Open[N any](o Options) (*Log[N], error) {
 	l := &Log[N]{opt: o, set: set, wake: make(chan struct{}, 1)}
 	l.out.wake = make(chan struct{}, 1)
 	l.ring.chunkSize = o.Chunk
+	l.company.alone.Store(1000)
 	l.mu.pending = &Batch[N]{}
 	return l, nil
 }

@@ -34,6 +34,7 @@ type Lease struct {
 	cache  *blocks
 	chunks []*chunk
 	blocks []*block
+	read   int // blocks that nobody had read
 	bufs   []*[]byte
 }
 
@@ -51,6 +52,7 @@ func (l *Lease) Release() {
 		l.cache.unref(b)
 		l.blocks[i] = nil
 	}
+	l.read = 0
 	l.chunks, l.blocks, l.bufs = l.chunks[:0], l.blocks[:0], l.bufs[:0]
 }
 
@@ -103,8 +105,8 @@ func (l *Log[N]) readRun(spans []Span, lease *Lease) (int, error) {
 		to = next
 	}
 	if n < len(spans) {
-		if dense := l.dense(spans); dense > n {
-			done, err := l.readBlocks(spans[:dense], lease)
+		if dense, sparse := l.dense(spans); dense > n {
+			done, err := l.readBlocks(spans[:dense], sparse, lease)
 			if done > 0 || err != nil {
 				return done, err
 			}
