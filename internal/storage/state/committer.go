@@ -121,7 +121,7 @@ func (d *DB) submit(s submission) {
 	d.mu.queue = append(d.mu.queue, s)
 	inline := !d.mu.running && !d.mu.busy
 	first := len(d.mu.queue) == 1
-	held := d.opts.Rounds.Open()
+	held := !d.opts.Sync && d.opts.Rounds.Open()
 	d.mu.Unlock()
 	if inline {
 		d.drain()
