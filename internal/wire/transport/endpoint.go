@@ -10,6 +10,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/wire/poll"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
+	"github.com/bolidemq/bolide/internal/wire/sock"
 )
 
 // endpoint is what a Server's or a Client's connections share: options, the set of them,
@@ -110,6 +111,7 @@ func (e *endpoint) begin(c *Conn) {
 // finish comes after the last frame; err is why that was the last.
 func (e *endpoint) finish(c *Conn, err error) error {
 	defer e.running.Done()
+	c.buf = sock.Buffer{} // who keeps a closed connection for a while keeps no more than that
 	c.closeWith(err)
 	err = c.Err()
 	c.end()
