@@ -79,7 +79,7 @@ var (
 	top = func(l bench.Latency) float64 { return l.Max }
 )
 
-// popWorkloads are those of issue 4, with its aims.
+// popWorkloads are the rows of the table, each with the figures that Bolide is held to.
 var popWorkloads = []popWorkload{
 	{workload{name: "pop, ack one by one", args: []string{"pop"}, count: 200_000},
 		[]popFigure{popCPU(1./4, 1./2), popRate}},

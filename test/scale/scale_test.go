@@ -1,4 +1,5 @@
-// Package scale measures the built binary with many topics, groups, clients and keys. It is opt-in:
+// Package scale measures the built binary with many topics, groups, clients and keys. It is
+// opt-in:
 //
 //	BOLIDE_SCALE=1 go test -v -count=1 ./test/scale
 //

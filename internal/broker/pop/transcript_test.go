@@ -33,9 +33,10 @@ import (
 // moves only in "advance". Times are shown in milliseconds since the transcript's start.
 //
 // DESIGN.md lists which rule is told where. Reports of users that they tell: R004, R007 and
-// R015 in failures.txt, R005 and R009 in ack.txt, R034 in lost-answer.txt, R012 and R014 in init.txt, R016 in throttle.txt, R019, R035, R036 and R039 in
-// order-idle.txt and fifo.txt, R020 and R045 in change.txt and renew.txt, R021 and R044 in
-// poll-lapse.txt, R022 in collide.txt, R026 and R028 in longpoll.txt.
+// R015 in failures.txt, R005 and R009 in ack.txt, R034 in lost-answer.txt, R012 and R014 in
+// init.txt, R016 in throttle.txt, R019, R035, R036 and R039 in order-idle.txt and fifo.txt,
+// R020 and R045 in change.txt and renew.txt, R021 and R044 in poll-lapse.txt, R022 in
+// collide.txt, R026 and R028 in longpoll.txt.
 func TestTranscripts(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil {

@@ -86,8 +86,7 @@ func New(o Options) *Registration {
 }
 
 // Start tells the name server of this process of all topics, and again after a change of
-// what is told of each. Call it when the broker can
-// answer requests; links begin with Run.
+// what is told of each. Call it when the broker can answer requests; links begin with Run.
 func (r *Registration) Start() error {
 	if r.o.Local == nil {
 		return nil

@@ -48,7 +48,8 @@ func systemTopics(c *config.Broker) []*Config {
 }
 
 // Reshape brings the topics that others are made after in line with the settings that have
-// changed while the broker runs, and has all topics told anew where they count for each. A start leaves them as they are stored, as Apache's does.
+// changed while the broker runs, and has all topics told anew where such a setting counts
+// for each of them. A start leaves them as they are stored, as Apache's does.
 func (t *Table) Reshape(changed func(setting string) bool) error {
 	settings := t.o.Config.Get()
 	governs := map[string]string{names.AutoCreate: "defaultTopicQueueNums", settings.BrokerClusterName: "clusterTopicEnable", settings.BrokerName: "brokerTopicEnable"}
