@@ -2,6 +2,7 @@ package timer
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/bolidemq/bolide/internal/storage"
@@ -136,7 +137,7 @@ func (t *Timer) destination(record []byte) string {
 	if known, ok := t.tally.names[name]; ok {
 		return known
 	}
-	name = string([]byte(name)) // the record's memory is the store's
+	name = strings.Clone(name) // the record's memory is the store's
 	t.tally.names[name] = name
 	return name
 }
