@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,21 +16,21 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
-func openTest(t *testing.T, sync bool) (*Log[int], *round.Rounds, *atomic.Int64) {
+// openSync opens an empty log with synchronous flush.
+func openSync(t *testing.T) *Log[int] {
 	t.Helper()
-	r := new(round.Rounds)
-	written := new(atomic.Int64)
-	l, err := Open[int](Options{Pool: slowPool(t), Dir: "log", Size: 1 << 22, Sync: sync, MaxOpen: 1 << 22, Keep: 1 << 20, Chunk: 1 << 16,
-		Busy: 5 * time.Second, Now: func() int64 { return time.Now().UnixMilli() }, Rounds: r, Log: slog.New(slog.DiscardHandler)})
+	l, err := Open[int](Options{Pool: slowPool(), Dir: "log", Size: 1 << 22, Sync: true, MaxOpen: 1 << 22, Keep: 1 << 20, Chunk: 1 << 16,
+		Busy: 5 * time.Second, Now: func() int64 { return time.Now().UnixMilli() }, Rounds: new(round.Rounds), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Start(0, 0, 0)
-	l.Inline(func(b *Batch[int]) bool { written.Add(int64(len(b.Entries))); l.Dispatched(b); return true })
-	return l, r, written
+	l.Inline(func(b *Batch[int]) bool { l.Dispatched(b); return true })
+	return l
 }
 
-func slowPool(t *testing.T) *segment.Pool {
+// slowPool is of files whose syncs take a while.
+func slowPool() *segment.Pool {
 	slow := errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch op.Kind {
 		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
@@ -54,7 +53,7 @@ func record() []byte {
 // A writer that gathers for a sync keeps its batch: if Settle took it, the writer would wait
 // for a wake that nobody sends, and not for the end of its context.
 func TestSettleLeavesGatheringAlone(t *testing.T) {
-	l, _, _ := openTest(t, true)
+	l := openSync(t)
 	done := make(chan error, 1)
 	if err := l.Append(&Put[int]{Records: record(), Held: true, Done: func(_ Placed, err error) { done <- err }}); err != nil {
 		t.Fatal(err)
