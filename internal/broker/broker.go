@@ -198,11 +198,11 @@ func (b *Broker) Configure(list []config.Property) error {
 		return nil
 	}
 	err := b.Topics.Reshape(func(setting string) bool { _, changed := forBroker[setting]; return changed })
-	if err != nil {
-		return fmt.Errorf("change the topics that others are made after: %w", err)
-	}
 	if b.reconfigured != nil {
 		b.reconfigured()
+	}
+	if err != nil {
+		return fmt.Errorf("the settings are changed, the topics that others are made after are not: %w", err)
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +70,8 @@ func (f *serverFlags) takeAddresses(c *cobra.Command, kind config.ApacheKind, al
 	if role, ok := take("brokerRole"); ok && strings.EqualFold(role, "SLAVE") {
 		return fmt.Errorf("brokerRole %s: there is no replication; this file would start a second master", role)
 	}
-	for name, kept := range elsewhere {
+	for _, name := range slices.Sorted(maps.Keys(elsewhere)) {
+		kept := elsewhere[name]
 		if strings.EqualFold(all[name], kept.value) {
 			return fmt.Errorf("%s=%s: what this broker has is %s, which is not read here", name, all[name], kept.where)
 		}

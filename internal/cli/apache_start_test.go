@@ -116,6 +116,7 @@ func serve(t *testing.T, readyFile string, args []string) (ready struct{ Broker 
 		}
 		return errs.String()
 	}
+	patience := time.After(time.Minute)
 	for {
 		text, err := os.ReadFile(readyFile)
 		if err == nil && json.Unmarshal(text, &ready) == nil {
@@ -124,6 +125,8 @@ func serve(t *testing.T, readyFile string, args []string) (ready struct{ Broker 
 		select {
 		case c := <-code:
 			t.Fatalf("code %d:\n%s", c, errs.String())
+		case <-patience:
+			t.Fatalf("not ready after a minute:\n%s", errs.String())
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -158,12 +158,12 @@ type Proxy struct {
 	UserPropertyMaxNum          int32 `prop:"userPropertyMaxNum" fixed:"true" min:"0" max:"512"`
 	MaxMessageGroupSize         int32 `prop:"maxMessageGroupSize" fixed:"true" min:"1"`
 	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" fixed:"true" min:"1"`
-	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" fixed:"true" min:"1"`
-	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" fixed:"true" min:"1"`
-	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" fixed:"true" min:"1"`
-	LongPollingMaxTimeMillis    int64 `prop:"grpcClientConsumerMaxLongPollingTimeoutMillis" fixed:"true" min:"1"`
-	LongPollingBatchSize        int32 `prop:"grpcClientConsumerLongPollingBatchSize" fixed:"true" min:"1"`
-	DefaultInvisibleTimeMills   int64 `prop:"defaultInvisibleTimeMills" fixed:"true" min:"1"`
+	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" fixed:"true" min:"1" max:"3153600000000"`
+	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" fixed:"true" min:"1" max:"3153600000000"`
+	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" fixed:"true" min:"1" max:"86400000"`
+	LongPollingMaxTimeMillis    int64 `prop:"grpcClientConsumerMaxLongPollingTimeoutMillis" fixed:"true" min:"1" max:"86400000"`
+	LongPollingBatchSize        int32 `prop:"grpcClientConsumerLongPollingBatchSize" fixed:"true" min:"1" max:"32"`
+	DefaultInvisibleTimeMills   int64 `prop:"defaultInvisibleTimeMills" fixed:"true" min:"1" max:"3153600000000"`
 }
 
 // DefaultProxy is a proxy that was told nothing.

@@ -9,6 +9,17 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
+// write is the loop of the log's writer. When it fails, what it has written since is never
+// complete, and nobody is to wait for that.
+func (e *Engine) write(ctx context.Context) error {
+	defer func() {
+		e.dispatching.Lock()
+		defer e.dispatching.Unlock()
+		e.moved.Broadcast()
+	}()
+	return e.log.Run(ctx)
+}
+
 // dispatch follows the log: what is complete goes into queues and index and becomes
 // visible.
 func (e *Engine) dispatch(ctx context.Context) error {
@@ -139,7 +150,7 @@ func (e *Engine) breakDerived(what string, err error) {
 func (e *Engine) settle() {
 	e.dispatching.Lock()
 	defer e.dispatching.Unlock()
-	for end := e.log.Written(); e.inline.Load() && e.log.Done() < end; {
+	for end := e.log.Written(); e.inline.Load() && e.log.Done() < end && e.log.Err() == nil; {
 		e.moved.Wait()
 	}
 	if e.inline.Load() {

@@ -93,7 +93,7 @@ func (e *Engine) path(elem ...string) string {
 // Loops are to be started in this order and stopped in the reverse order, then Close.
 func (e *Engine) Loops() []Loop {
 	return []Loop{
-		{"log writer", e.log.Run},
+		{"log writer", e.write},
 		{"dispatcher", e.dispatch},
 		{"flusher", e.flush},
 		{"retention", e.retain},

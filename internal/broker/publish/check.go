@@ -32,7 +32,7 @@ var (
 // the message's queue.
 func (p *Publisher) checkTopic(r *Request) (cfg *topic.Config, created bool, err error) {
 	if at := p.o.Broker.Get().StartAcceptSendRequestTimeStamp; at > 0 && time.Now().UnixMilli() < at {
-		return nil, false, fmt.Errorf("%w %s", ErrNotYet, time.UnixMilli(at).Format(time.DateTime))
+		return nil, false, fmt.Errorf("%w %s", ErrNotYet, time.UnixMilli(at).Format("2006-01-02 15:04:05,000"))
 	}
 	m := r.Message
 	cfg, ok := p.o.Topics.Get(m.Topic)

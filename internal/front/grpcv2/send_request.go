@@ -169,13 +169,13 @@ func (m *sentMessage) readProperty(b []byte) error {
 			return err
 		}
 	}
+	if len(m.properties) > maxProperties {
+		return nil // refused anyway: no need to keep more, or to look further at quadratic cost
+	}
 	for i := range m.properties {
 		if m.properties[i].name == p.name {
 			m.properties[i].value = p.value
 			return nil
-		}
-		if i == maxProperties {
-			return nil // refused anyway: no need to keep more, or to look further at quadratic cost
 		}
 	}
 	m.properties = append(m.properties, p)

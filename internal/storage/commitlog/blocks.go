@@ -156,20 +156,21 @@ func (c *blocks) unlink(b *block) {
 // share the blocks: as consumers of many queues do that go through a backlog side by side. It
 // is found out by trying now and then.
 type company struct {
-	alone atomic.Int32 // blocks that had to be read for 1,000 records of late, at most 1,000
+	alone atomic.Int32 // blocks that had to be read for 1,000 records of late, at most 1,000; in sixteenths
 	runs  atomic.Uint32
 }
 
 const (
 	// worthwhile is up to how many blocks for 1,000 records they cost less than 1,000 reads.
 	worthwhile = 100
+	quiteAlone = 1000
 	// tryEvery is how many sparse runs go by until one tries again.
 	tryEvery = 32
 )
 
 // sparsest is how sparse the next run may be.
 func (c *company) sparsest() int64 {
-	if c.alone.Load() <= worthwhile || c.runs.Add(1)%tryEvery == 0 {
+	if c.alone.Load() <= 16*worthwhile || c.runs.Add(1)%tryEvery == 0 {
 		return sparsestShared
 	}
 	return sparsest
@@ -178,7 +179,7 @@ func (c *company) sparsest() int64 {
 // noted takes in what a sparse run has cost.
 func (c *company) noted(records, blocks int) {
 	was := c.alone.Load()
-	c.alone.Store(was + (int32(min(1000*blocks/records, 1000))-was)/4)
+	c.alone.Store(was + (16*int32(min(1000*blocks/records, quiteAlone))-was)/4)
 }
 
 // dense is how many of spans, which a run of reads of their own would take, are better
@@ -213,16 +214,37 @@ func (l *Log[N]) dense(spans []Span) (n int, sparse bool) {
 	return n, false
 }
 
+// readSparse is readBlocks for a sparse run. It keeps copies of the records and no block, of
+// which there may be one for each.
+func (l *Log[N]) readSparse(spans []Span, lease *Lease) (int, error) {
+	if lease.sparse == nil {
+		lease.sparse = new(Lease)
+	}
+	blocks := lease.sparse
+	defer blocks.Release()
+	n, err := l.readBlocks(spans, blocks)
+	if n == 0 {
+		return 0, err
+	}
+	l.company.noted(n, blocks.read)
+	size := 0
+	for i := range spans[:n] {
+		size += len(spans[i].Bytes)
+	}
+	buf := getBuffer(size)
+	lease.bufs = append(lease.bufs, buf)
+	rest := (*buf)[:size]
+	for i := range spans[:n] {
+		m := copy(rest, spans[i].Bytes)
+		spans[i].Bytes, rest = rest[:m:m], rest[m:]
+	}
+	return n, err
+}
+
 // readBlocks fills in spans from blocks; a record that crosses into the next block is
 // put together in a buffer of its own.
-func (l *Log[N]) readBlocks(spans []Span, sparse bool, lease *Lease) (int, error) {
+func (l *Log[N]) readBlocks(spans []Span, lease *Lease) (int, error) {
 	lease.cache = &l.blocks
-	before := lease.read
-	defer func() {
-		if sparse {
-			l.company.noted(len(spans), lease.read-before)
-		}
-	}()
 	var b *block
 	for i := range spans {
 		s := &spans[i]

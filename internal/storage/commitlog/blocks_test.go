@@ -6,7 +6,7 @@ import "testing"
 // has not.
 func TestCompany(t *testing.T) {
 	var c company
-	c.alone.Store(1000)
+	c.alone.Store(16 * quiteAlone)
 	shared := func() (n int) {
 		for range 10 * tryEvery {
 			if c.sparsest() == sparsestShared {

@@ -34,7 +34,8 @@ type Lease struct {
 	cache  *blocks
 	chunks []*chunk
 	blocks []*block
-	read   int // blocks that nobody had read
+	read   int    // blocks that nobody had read
+	sparse *Lease // of the blocks of a sparse run, while they are copied
 	bufs   []*[]byte
 }
 
@@ -106,7 +107,11 @@ func (l *Log[N]) readRun(spans []Span, lease *Lease) (int, error) {
 	}
 	if n < len(spans) {
 		if dense, sparse := l.dense(spans); dense > n {
-			done, err := l.readBlocks(spans[:dense], sparse, lease)
+			read := l.readBlocks
+			if sparse {
+				read = l.readSparse
+			}
+			done, err := read(spans[:dense], lease)
 			if done > 0 || err != nil {
 				return done, err
 			}
