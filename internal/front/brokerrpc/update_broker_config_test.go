@@ -119,7 +119,7 @@ var probes = map[string]probe{
 	"brokerPermission": {value: "4", see: sendCode("T", 1), from: int32(0), to: int32(remoting.ResNoPermission)},
 	"startAcceptSendRequestTimeStamp": {value: "9000000000000", see: func(n *node) any {
 		return n.call(remoting.ReqSendMessageV2, sendHeader("T", 0, ""), []byte("x")).Remark
-	}, from: "", to: "broker unable to service, until " + time.UnixMilli(9000000000000).Format(time.DateTime)},
+	}, from: "", to: "broker unable to service, until " + time.UnixMilli(9000000000000).Format("2006-01-02 15:04:05,000")},
 	"maxMessageSize": {value: "65536", see: sendCode("T", 50_000), from: int32(remoting.ResMessageIllegal), to: int32(0)},
 
 	"autoCreateTopicEnable": {value: "false", see: func(n *node) any {
