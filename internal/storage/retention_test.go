@@ -15,7 +15,7 @@ import (
 
 func awaitCheckpoint(t *testing.T, s *storetest.Store) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); s.Checkpointed() < s.LogMax(); {
+	for deadline := time.Now().Add(30 * time.Second); s.Checkpointed() < s.LogEnd(); {
 		if time.Now().After(deadline) {
 			t.Fatal("no checkpoint")
 		}
