@@ -1,5 +1,5 @@
 // Package lifecycle starts and stops goroutines: the only place of the keyword "go"
-// beside wire/transport's two loops per connection.
+// beside those that read and write connections in wire/transport and wire/h2.
 //
 // Invariants: every goroutine has a name and an owner; Stop ends them in the reverse
 // order of their start and returns when all have ended; a panic becomes an error that

@@ -38,16 +38,12 @@ func startNode(t *testing.T, roles node.Roles, namesrvs []string, settings map[s
 	return n.Ready()
 }
 
-// TestDiffNewTopicsAreSpread is R109: a topic that a send makes on one broker is soon made by
-// the others that make topics from the template, whoever is told of it first, and by no
-// other. Apache's make it when a message comes to them, which no client then sends.
-func TestDiffNewTopicsAreSpread(t *testing.T) {
-	first := startNode(t, node.Roles{Namesrv: true, Broker: true}, nil, nil)
-	second := startNode(t, node.Roles{Broker: true}, []string{first.Namesrv}, map[string]string{"brokerName": "broker-b"})
-	startNode(t, node.Roles{Broker: true}, []string{first.Namesrv}, map[string]string{"brokerName": "broker-c", "autoCreateTopicEnable": "false"})
+// asking returns a function that sends a request to an address and waits for the answer.
+func asking(t *testing.T) func(addr string, code int32, h remoting.Header, body []byte) *remoting.Command {
 	c := transport.NewClient(transport.ClientOptions{})
-	defer c.Close()
-	call := func(addr string, code int32, h remoting.Header, body []byte) *remoting.Command {
+	t.Cleanup(c.Close)
+	return func(addr string, code int32, h remoting.Header, body []byte) *remoting.Command {
+		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		a, err := c.Call(ctx, addr, code, h, body)
@@ -56,6 +52,16 @@ func TestDiffNewTopicsAreSpread(t *testing.T) {
 		}
 		return a
 	}
+}
+
+// TestDiffNewTopicsAreSpread is R109: a topic that a send makes on one broker is soon made by
+// the others that make topics from the template, whoever is told of it first, and by no
+// other. Apache's make it when a message comes to them, which no client then sends.
+func TestDiffNewTopicsAreSpread(t *testing.T) {
+	first := startNode(t, node.Roles{Namesrv: true, Broker: true}, nil, nil)
+	second := startNode(t, node.Roles{Broker: true}, []string{first.Namesrv}, map[string]string{"brokerName": "broker-b"})
+	startNode(t, node.Roles{Broker: true}, []string{first.Namesrv}, map[string]string{"brokerName": "broker-c", "autoCreateTopicEnable": "false"})
+	call := asking(t)
 	brokers := func(topic string) (list []string) {
 		a := call(first.Namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: topic}, nil)
 		var route remoting.TopicRouteData
@@ -110,17 +116,7 @@ func TestDiffNewTopicsAreSpread(t *testing.T) {
 func TestChangedSettingsReachTheNameServers(t *testing.T) {
 	first := startNode(t, node.Roles{Namesrv: true, Broker: true}, nil, nil)
 	other := startNode(t, node.Roles{Namesrv: true}, nil, nil)
-	c := transport.NewClient(transport.ClientOptions{})
-	defer c.Close()
-	ask := func(addr string, code int32, h remoting.Header, body []byte) *remoting.Command {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		a, err := c.Call(ctx, addr, code, h, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
+	ask := asking(t)
 	perm := func(namesrv string) int32 { // of a topic that everybody may read and write; -1 = there is no route
 		a := ask(namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: "SELF_TEST_TOPIC"}, nil)
 		var route remoting.TopicRouteData

@@ -1,4 +1,4 @@
-// Package h2 serves gRPC over HTTP/2: one reader per connection, a writer when there is
+// Package h2 serves gRPC over HTTP/2: one reader at a time for each connection, a writer when there is
 // something to write, and calls that wait as entries of a map instead of goroutines.
 //
 // It exists because a long poll and a send cost little beside what a general server does

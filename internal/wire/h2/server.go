@@ -116,24 +116,11 @@ func (s *Server) open(nc net.Conn) (*Conn, error) {
 
 // start has the connection read, until it ends.
 func (s *Server) start(c *Conn) {
-	polled, ok := c.nc.(*poll.Conn)
-	if !ok {
+	if polled, ok := c.nc.(*poll.Conn); ok {
+		polled.Through(c.greet, c.readLoop, func(err error) { s.finish(c, err) })
+	} else {
 		go s.run(c)
-		return
 	}
-	begun := false
-	polled.Serve(func() bool {
-		if !begun {
-			begun = true
-			c.greet()
-		}
-		err := c.readLoop()
-		if err == poll.ErrAgain {
-			return true
-		}
-		s.finish(c, err)
-		return false
-	})
 }
 
 // run is the connection's reader, until it ends.

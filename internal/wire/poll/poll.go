@@ -21,3 +21,22 @@ import "errors"
 
 // ErrAgain is what Read returns when there is nothing to read for now.
 var ErrAgain = errors.New("nothing to read yet")
+
+// Through has the connection read until it ends: begin comes first, then read whenever there
+// may be something, which returns ErrAgain when there is nothing for now, and at last finish
+// with what else read has returned.
+func (c *Conn) Through(begin func(), read func() error, finish func(error)) {
+	begun := false
+	c.Serve(func() bool {
+		if !begun {
+			begun = true
+			begin()
+		}
+		err := read()
+		if err == ErrAgain {
+			return true
+		}
+		finish(err)
+		return false
+	})
+}

@@ -33,22 +33,30 @@ func start(t *testing.T) *poll.Poller {
 	return polltest.Start(t)
 }
 
-// pair is a connection that p has taken over, and its peer.
-func pair(t testing.TB, p *poll.Poller) (*poll.Conn, *net.TCPConn) {
+// connect returns the two ends of a connection.
+func connect(t testing.TB) (nc, peer *net.TCPConn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	peer, err := net.Dial("tcp", l.Addr().String())
+	dialed, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := l.Accept()
+	accepted, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
+	_ = dialed.SetDeadline(time.Now().Add(limit))
+	return accepted.(*net.TCPConn), dialed.(*net.TCPConn)
+}
+
+// pair is a connection that p has taken over, and its peer.
+func pair(t testing.TB, p *poll.Poller) (*poll.Conn, *net.TCPConn) {
+	t.Helper()
+	nc, peer := connect(t)
 	c, ok := p.Take(nc).(*poll.Conn)
 	if !ok {
 		t.Fatal("the connection was not taken over")
@@ -56,8 +64,7 @@ func pair(t testing.TB, p *poll.Poller) (*poll.Conn, *net.TCPConn) {
 	if c.RemoteAddr().String() != peer.LocalAddr().String() || c.LocalAddr().String() != peer.RemoteAddr().String() {
 		t.Errorf("%v to %v", c.RemoteAddr(), c.LocalAddr())
 	}
-	_ = peer.SetDeadline(time.Now().Add(limit))
-	return c, peer.(*net.TCPConn)
+	return c, peer
 }
 
 // served calls each for what is read, and returns a channel with the error that ended it.
@@ -360,9 +367,13 @@ func TestDescriptorsComeAgain(t *testing.T) {
 // A panic of what serves a connection ends the poller with its reason.
 func TestPanic(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	if procs := runtime.GOMAXPROCS(0); procs < 2 {
+		runtime.GOMAXPROCS(2)
+		defer runtime.GOMAXPROCS(procs)
+	}
 	p, err := poll.New(slog.New(slog.DiscardHandler))
-	if err != nil || p == nil {
-		t.Skip("one processor only, which has no poller: ", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- p.Run(t.Context()) }()
@@ -399,23 +410,11 @@ func TestNoPoller(t *testing.T) {
 // What was looked at before the connection was taken over is read first.
 func TestHead(t *testing.T) {
 	p := start(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nc, peer := connect(t)
 	if _, err := peer.Write([]byte(" world")); err != nil {
 		t.Fatal(err)
 	}
-	c := p.Take(&looked{TCPConn: nc.(*net.TCPConn), head: []byte("hello")}).(*poll.Conn)
+	c := p.Take(&looked{TCPConn: nc, head: []byte("hello")}).(*poll.Conn)
 	var got []byte
 	ended := served(c, func(b []byte) { got = append(got, b...) })
 	peer.Close()

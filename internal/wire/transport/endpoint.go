@@ -70,24 +70,11 @@ func (e *endpoint) open(nc net.Conn) (*Conn, error) {
 
 // start has the connection read, until it ends.
 func (e *endpoint) start(c *Conn) {
-	polled, ok := c.nc.(*poll.Conn)
-	if !ok {
+	if polled, ok := c.nc.(*poll.Conn); ok {
+		polled.Through(func() { e.begin(c) }, c.readLoop, func(err error) { _ = e.finish(c, err) })
+	} else {
 		go e.run(c)
-		return
 	}
-	begun := false
-	polled.Serve(func() bool {
-		if !begun {
-			begun = true
-			e.begin(c)
-		}
-		err := c.readLoop()
-		if err == poll.ErrAgain {
-			return true
-		}
-		_ = e.finish(c, err)
-		return false
-	})
 }
 
 // run is the connection's reader, until it ends.
