@@ -81,7 +81,7 @@ func TestStoppedConsumersLeaveNothing(t *testing.T) {
 		h.SuspendTimeoutMillis, h.CommitOffset = 600_000, commit
 		return h
 	}
-	answered := func(*remoting.Command, error) {}
+	cutOff := func(*remoting.Command, error) {}
 	for i := range int64(200) {
 		id := fmt.Sprint("c", i)
 		conn := n.connect(nil)
@@ -89,12 +89,21 @@ func TestStoppedConsumersLeaveNothing(t *testing.T) {
 		if held := n.locks(conn, id, 1); i == 0 && len(held) != 1 {
 			t.Fatal("no lock")
 		}
-		if err := conn.CallAsync(remoting.ReqPullMessage, waiting(i, i), nil, time.Hour, answered); err != nil {
+		found := make(chan int32, 1)
+		if err := conn.CallAsync(remoting.ReqPullMessage, waiting(i, i), nil, time.Hour, func(r *remoting.Command, err error) {
+			if err == nil {
+				found <- r.Code
+			}
+			close(found)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the pull to wait", func() bool { return n.LongPoll.Waiting() == 1 })
 		n.send("T", 0, id, "") // the pull is answered, and its client pulls on
-		if err := conn.CallAsync(remoting.ReqPullMessage, waiting(i+1, i), nil, time.Hour, answered); err != nil {
+		if code, ok := <-found; !ok || code != remoting.ResSuccess {
+			t.Fatalf("cycle %d: answered with code %d", i, code)
+		}
+		if err := conn.CallAsync(remoting.ReqPullMessage, waiting(i+1, i), nil, time.Hour, cutOff); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "the commit", func() bool {
