@@ -118,6 +118,14 @@ var grpcDifferences = []difference{
 			return w.status(w.client().send(w.topicWith(1, 6, "NORMAL"), func(m *v2.Message) { m.SystemProperties.MessageId = "a\x01b" }))
 		},
 	}, {
+		row: "negative priority over gRPC", apache: `INTERNAL_SERVER_ERROR .*`, bolide: `BAD_REQUEST .*-1, want a number from 0 to 2147483647`,
+		ask: func(w *wire) string {
+			return w.status(w.client().send(w.topicWith(2, 6, "PRIORITY"), func(m *v2.Message) {
+				n := int32(-1)
+				m.SystemProperties.MessageType, m.SystemProperties.Priority = v2.MessageType_PRIORITY, &n
+			}))
+		},
+	}, {
 		row: "more than 10,000 messages or ack entries in a request, more than 4 MiB in one without bodies", apache: `INTERNAL_SERVER_ERROR`, bolide: `BAD_REQUEST`,
 		ask: func(w *wire) string {
 			return w.client().ack(w.topicWith(1, 6, "NORMAL"), w.group(), "nonsense", 10_001)

@@ -56,6 +56,12 @@ var remotingDifferences = []difference{
 		row: "`DELAY` that is no number", apache: `1 .*Exception.*`, bolide: `13 .*soon.*`,
 		ask: func(w *wire) string { return w.says(w.send(w.topic(1), "x", "DELAY\x01soon\x02")) },
 	}, {
+		row: "`_SYS_MSG_PRIORITY_` that is negative, or no number", apache: `0  then 0 `, bolide: `13 .*"-1".* then 13 .*"high".*2147483647.*`,
+		ask: func(w *wire) string {
+			topic := w.topicWith(2, 6, "PRIORITY")
+			return w.says(w.send(topic, "x", "_SYS_MSG_PRIORITY_\x01-1\x02")) + " then " + w.says(w.send(topic, "x", "_SYS_MSG_PRIORITY_\x01high\x02"))
+		},
+	}, {
 		row: "send to a topic without write permission", apache: `0 `, bolide: `16 .*`,
 		ask: func(w *wire) string { return w.says(w.send(w.topicWith(1, 4, ""), "x", "")) },
 	}, {

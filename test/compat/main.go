@@ -79,7 +79,7 @@ type harness struct {
 	starts int // servers that were started, each in a folder of its own
 	count  int
 	record bool   // what Apache's servers answer is written into testdata
-	only   string // part of the names of the cases to run, java and exchange
+	only   string // part of the names of the cases to run, where a suite can choose
 
 	passed, failed int
 	javaClasspath  string
@@ -92,7 +92,7 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
 	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,metrics,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
-	flag.StringVar(&h.only, "only", "", "of java and exchange: cases whose names hold this")
+	flag.StringVar(&h.only, "only", "", "of go, java, python, node and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
 	flag.BoolVar(&h.record, "record", false, "with --server apache: write what mqadmin prints, and what filters find, into testdata")
 	flag.Parse()
@@ -231,7 +231,7 @@ func (h *harness) stream(cmd *exec.Cmd, interesting func(line string) bool) erro
 }
 
 func goSuite(ctx context.Context, h *harness) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=15m", ".")
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=15m", "-run", h.only, ".")
 	cmd.Dir = filepath.Join(h.root, "test", "compat", "go")
 	cmd.Env = append(os.Environ(), append(h.target.Env(), fmt.Sprintf("COMPAT_COUNT=%d", h.count))...)
 	return h.stream(cmd, func(line string) bool { return !strings.HasPrefix(line, "===") })

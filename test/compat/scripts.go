@@ -93,8 +93,8 @@ func installOnce(ctx context.Context, dir string, commands ...*exec.Cmd) error {
 // script runs the suite of a client in another language, with topics made for it.
 func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) error {
 	cmd.Env = append(os.Environ(), append(h.target.Env(), env...)...)
-	cmd.Env = append(cmd.Env, fmt.Sprintf("COMPAT_COUNT=%d", min(h.count, 2000)))
-	for _, t := range []struct{ name, kind string }{{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"FIFO", "FIFO"}} {
+	cmd.Env = append(cmd.Env, fmt.Sprintf("COMPAT_COUNT=%d", min(h.count, 2000)), "COMPAT_ONLY="+h.only)
+	for _, t := range []struct{ name, kind string }{{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"FIFO", "FIFO"}, {"PRIORITY", "PRIORITY"}} {
 		topic := fmt.Sprintf("script-%s-%d", strings.ToLower(t.name), time.Now().UnixNano())
 		if err := h.createTopic(ctx, topic, t.kind); err != nil {
 			return err

@@ -3,7 +3,6 @@ package publish
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
@@ -59,24 +58,7 @@ func (p *Publisher) checkTopic(r *Request) (cfg *topic.Config, created bool, err
 	case m.QueueID < 0:
 		m.QueueID = randomQueue(cfg.WriteQueues)
 	}
-	if cfg.MessageType() == "PRIORITY" {
-		m.QueueID = priorityQueue(m, cfg.WriteQueues)
-	}
 	return cfg, created, nil
-}
-
-// priorityQueue is the queue of a message in a priority topic: a larger number is more
-// urgent and has a higher queue. One without a priority stays where it is.
-func priorityQueue(m *message.Message, queues int32) int32 {
-	text, ok := m.Properties.Get(message.PropertyPriority)
-	if !ok {
-		return m.QueueID
-	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < 0 {
-		return m.QueueID
-	}
-	return min(int32(n), queues-1)
 }
 
 // createTopic creates the topic of a send after Apache's rules: by the sender's template,

@@ -108,6 +108,9 @@ type Request struct {
 	// UniqKey is set to the message's unique key, the server's where the sender named
 	// none, before the message is appended. Its capacity is reused.
 	UniqKey []byte
+	// QueueID is set to the queue of its topic that the message is for, wherever it is
+	// diverted to first.
+	QueueID int32
 	// Held says that the sender ends its round with the store's Settle.
 	Held bool
 }
@@ -162,9 +165,11 @@ func (p *Publisher) check(r *Request, t *traits) error {
 	case cfg.Compacted() && t.keys == "":
 		return errNoKey
 	case names.IsRetry(m.Topic):
+		r.QueueID = m.QueueID
 		return p.spendRetry(m, t, r.MaxReconsumeTimes)
 	}
-	t.created = created
+	t.prioritise(m, cfg.WriteQueues)
+	t.created, r.QueueID = created, m.QueueID
 	return nil
 }
 
@@ -215,6 +220,7 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 		done(nil, err)
 		return
 	}
+	r.QueueID = head.QueueID
 	for _, m := range ms {
 		m.Topic, m.QueueID, m.SysFlag = head.Topic, head.QueueID, head.SysFlag
 		m.BornTimestamp, m.BornHost, m.ReconsumeTimes = head.BornTimestamp, head.BornHost, head.ReconsumeTimes

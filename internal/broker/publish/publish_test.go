@@ -470,33 +470,48 @@ func (*nullStore) Append(m *message.Message, done func(storage.Placed, error)) {
 	done(storage.Placed{}, nil)
 }
 
-// TestPriorityIsTheQueue: a message of a priority topic goes to the queue of its priority,
-// the more urgent to the higher one.
+// TestPriorityIsTheQueue: a message goes to the queue of its priority, the more urgent to the
+// higher one, whatever its topic says; one of another kind besides has none.
 func TestPriorityIsTheQueue(t *testing.T) {
 	f := newFixture(t)
 	for _, c := range []struct {
-		topic, priority string
-		asked, want     int32
+		topic, props string
+		asked        int32
+		want         string
 	}{
-		{"Priority", "0", 1, 0},
-		{"Priority", "2", 0, 2},
-		{"Priority", "9", 0, 2},
-		{"Priority", "-1", 1, 1},
-		{"Priority", "high", 1, 1},
-		{"Priority", "", 1, 1},
-		{"T", "0", 1, 1},
+		{"Priority", "_SYS_MSG_PRIORITY_=0;", 1, "Priority 0 _SYS_MSG_PRIORITY_=0;"},
+		{"Priority", "_SYS_MSG_PRIORITY_=2;", 0, "Priority 2 _SYS_MSG_PRIORITY_=2;"},
+		{"Priority", "_SYS_MSG_PRIORITY_=2147483647;", 0, "Priority 2 _SYS_MSG_PRIORITY_=2147483647;"},
+		{"Priority", "", 1, "Priority 1 "},
+		{"T", "_SYS_MSG_PRIORITY_=0;", 1, "T 0 _SYS_MSG_PRIORITY_=0;"},
+		{"T", "_SYS_MSG_PRIORITY_=7;", 0, "T 1 _SYS_MSG_PRIORITY_=7;"},
+		{"Priority", "_SYS_MSG_PRIORITY_=2;__SHARDINGKEY=g;", 1, "Priority 1 __SHARDINGKEY=g;"},
+		{"Priority", "_SYS_MSG_PRIORITY_=2;DELAY=1;", 1, "SCHEDULE_TOPIC_XXXX 0 DELAY=1;REAL_TOPIC=Priority;REAL_QID=1;"},
+		{"%RETRY%g", "_SYS_MSG_PRIORITY_=high;DELAY=1;", 0, "SCHEDULE_TOPIC_XXXX 0 _SYS_MSG_PRIORITY_=high;DELAY=1;REAL_TOPIC=%RETRY%g;REAL_QID=0;"},
 	} {
-		m := &message.Message{Topic: c.topic, QueueID: c.asked, Body: []byte("x"), BornHost: host, StoreHost: host}
-		if c.priority != "" {
-			m.Properties = m.Properties.With(message.PropertyPriority, c.priority)
-		}
+		m := &message.Message{Topic: c.topic, QueueID: c.asked, Body: []byte("x"), Properties: props(c.props), BornHost: host, StoreHost: host}
 		f.Publish(m, func(_ storage.Placed, err error) {
 			if err != nil {
 				t.Error(err)
 			}
 		})
-		if got := f.store.stored[len(f.store.stored)-1].QueueID; got != c.want {
-			t.Errorf("topic %s, priority %q: queue %d, want %d", c.topic, c.priority, got, c.want)
+		got := f.store.stored[len(f.store.stored)-1]
+		left := got.Properties.Without(message.PropertyUniqKey, message.PropertyCluster)
+		if text := fmt.Sprintf("%s %d %s", got.Topic, got.QueueID, strings.NewReplacer("\x01", "=", "\x02", ";").Replace(string(left))); text != c.want {
+			t.Errorf("topic %s, %q: %s, want %s", c.topic, c.props, text, c.want)
+		}
+	}
+}
+
+// TestDiffPriorityIsANumber: what is no priority is refused, with field, limit and value.
+func TestDiffPriorityIsANumber(t *testing.T) {
+	for _, text := range []string{"-1", "high", "2147483648", "1.5"} {
+		f := newFixture(t)
+		err := f.send(&Request{MaxReconsumeTimes: -1, Message: &message.Message{Topic: "Priority", Body: []byte("x"),
+			Properties: props("_SYS_MSG_PRIORITY_=" + text), BornHost: host, StoreHost: host}})
+		want := fmt.Sprintf("the property _SYS_MSG_PRIORITY_ is %q, want a number from 0 to 2147483647", text)
+		if !errors.Is(err, ErrMessageIllegal) || !strings.HasSuffix(err.Error(), want) || len(f.store.stored) != 0 {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package publish
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // traits is what the rules ask of a message's properties, read in one pass.
@@ -14,7 +16,9 @@ type traits struct {
 	cluster     string
 	keys        string
 	delay       string
+	priority    string
 	transaction bool
+	ordered     bool // has a message group
 	timer       bool // one of the three properties of an arbitrary delivery time
 	lite        bool
 	foreign     bool // holds properties that only the server writes
@@ -35,6 +39,10 @@ func readTraits(p message.Properties) (t traits) {
 			t.keys = value
 		case message.PropertyDelay:
 			t.delay = value
+		case message.PropertyPriority:
+			t.priority = value
+		case message.PropertyShardingKey:
+			t.ordered = true
 		case message.PropertyTransaction:
 			t.transaction = strings.EqualFold(value, "true")
 		case message.PropertyTimerDelayMs, message.PropertyTimerDelaySec, message.PropertyTimerDeliverMs:
@@ -62,6 +70,11 @@ func (t *traits) check(m *message.Message) error {
 			return fmt.Errorf("%w: the property DELAY is %q, want the number of a delay level", ErrMessageIllegal, t.delay)
 		}
 	}
+	if t.priority != "" && !names.IsRetry(m.Topic) { // a retry comes as it was taken
+		if n, err := strconv.ParseInt(t.priority, 10, 32); err != nil || n < 0 {
+			return fmt.Errorf("%w: the property %s is %q, want a number from 0 to %d", ErrMessageIllegal, message.PropertyPriority, t.priority, math.MaxInt32)
+		}
+	}
 	if (t.transaction || message.TransactionType(m.SysFlag) == message.SysTransactionPrepared) && !(m.ReconsumeTimes > 0 && t.level > 0) {
 		return ErrTransaction
 	}
@@ -72,4 +85,20 @@ func (t *traits) check(m *message.Message) error {
 		return ErrLite
 	}
 	return nil
+}
+
+// prioritise sends a message that has a priority to the queue of that priority: a larger
+// number is more urgent and has a higher queue, the highest takes all that are above it. What
+// is of another kind besides has no priority, as at Apache RocketMQ: a group's order or a due
+// time would not survive it.
+func (t *traits) prioritise(m *message.Message, queues int32) {
+	if t.priority == "" {
+		return
+	}
+	if t.transaction || t.delay != "" || t.timer || t.ordered {
+		m.Properties = m.Properties.Without(message.PropertyPriority)
+		return
+	}
+	n, _ := strconv.ParseInt(t.priority, 10, 32) // check has read it before
+	m.QueueID = min(int32(n), queues-1)
 }

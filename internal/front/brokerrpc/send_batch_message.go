@@ -44,7 +44,6 @@ func (s *Server) sendBatch(r *transport.Request, h *remoting.SendMessageRequest)
 	q := &publish.Request{Message: &message.Message{Topic: h.Topic, QueueID: h.QueueID, SysFlag: h.SysFlag, BornTimestamp: h.BornTimestamp,
 		BornHost: r.Conn.RemoteAddr(), StoreHost: s.b.StoreHost, ReconsumeTimes: h.ReconsumeTimes}}
 	fillRequest(q, h, r.Version)
-	asked := h.QueueID
 	s.b.Publish.SendBatch(q, ms, func(placed []storage.Placed, err error) {
 		if err != nil {
 			s.refuseSend(responder, err)
@@ -57,11 +56,8 @@ func (s *Server) sendBatch(r *transport.Request, h *remoting.SendMessageRequest)
 			}
 			ids = message.AppendOffsetID(slices.Grow(ids, 33), s.b.StoreHost, placed[i].PhysicalOffset)
 		}
-		if asked < 0 {
-			asked = placed[0].QueueID
-		}
 		settings := s.b.Config.Get()
-		responder.Reply(remoting.ResSuccess, "", &remoting.SendMessageResponse{MsgID: text(ids), QueueID: asked,
+		responder.Reply(remoting.ResSuccess, "", &remoting.SendMessageResponse{MsgID: text(ids), QueueID: q.QueueID,
 			QueueOffset: placed[0].QueueOffset, TransactionID: text(q.UniqKey), Region: settings.RegionID, TraceOn: traceOn(settings.TraceOn)}, nil)
 	})
 }

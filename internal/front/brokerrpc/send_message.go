@@ -21,7 +21,6 @@ type sending struct {
 	request   publish.Request
 	answer    remoting.SendMessageResponse
 	responder transport.Responder
-	queueID   int32
 	id        []byte
 	done      func(storage.Placed, error)
 }
@@ -49,7 +48,6 @@ func (s *Server) send(r *transport.Request, v2 bool) {
 	p.message = message.Message{Topic: h.Topic, QueueID: h.QueueID, Flag: h.Flag, SysFlag: h.SysFlag,
 		BornTimestamp: h.BornTimestamp, BornHost: r.Conn.RemoteAddr(), StoreHost: s.b.StoreHost,
 		ReconsumeTimes: h.ReconsumeTimes, Properties: message.Properties(h.Properties), Body: r.Body}
-	p.queueID = h.QueueID
 	p.request.Message = &p.message
 	fillRequest(&p.request, h, r.Version)
 	p.request.Held = true
@@ -77,10 +75,7 @@ func (p *sending) complete(placed storage.Placed, err error) {
 	}
 	settings := s.b.Config.Get()
 	p.id = message.AppendOffsetID(p.id[:0], s.b.StoreHost, placed.PhysicalOffset)
-	if p.queueID < 0 {
-		p.queueID = placed.QueueID
-	}
-	p.answer = remoting.SendMessageResponse{MsgID: text(p.id), QueueID: p.queueID, QueueOffset: placed.QueueOffset,
+	p.answer = remoting.SendMessageResponse{MsgID: text(p.id), QueueID: p.request.QueueID, QueueOffset: placed.QueueOffset,
 		TransactionID: text(p.request.UniqKey), Region: settings.RegionID, TraceOn: traceOn(settings.TraceOn)}
 	p.responder.Reply(remoting.ResSuccess, "", &p.answer, nil)
 	p.free()

@@ -1,6 +1,7 @@
 package grpcv2
 
 import (
+	"math"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -201,6 +202,9 @@ func (s *Service) checkKind(m *sentMessage) error {
 			return refuse(v2.Code_ILLEGAL_DELIVERY_TIME, "the max delay time of message is too large, max is %d", most)
 		}
 	}
+	if m.hasPriority && m.priority < 0 {
+		return refuse(v2.Code_BAD_REQUEST, "the message's priority is %d, want a number from 0 to %d", m.priority, math.MaxInt32)
+	}
 	if m.group != "" {
 		if err := checkMessageGroup(m.group, s.limits.MaxMessageGroupSize); err != nil {
 			return err
@@ -226,7 +230,7 @@ func (m *sentMessage) derivedKind() proxy.Kind {
 		return proxy.KindDelay
 	case m.group != "" || m.hasProperty(message.PropertyShardingKey):
 		return proxy.KindFIFO
-	case m.hasPriority && m.priority >= 0:
+	case m.hasPriority:
 		return proxy.KindPriority
 	case m.liteTopic != "":
 		return proxy.KindLite

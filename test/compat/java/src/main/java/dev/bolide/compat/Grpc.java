@@ -30,7 +30,7 @@ final class Grpc {
             .build();
     }
 
-    private static Producer producer(Target target, String topic) throws Exception {
+    static Producer producer(Target target, String topic) throws Exception {
         return PROVIDER.newProducerBuilder()
             .setClientConfiguration(configuration(target))
             .setTopics(topic)
@@ -73,7 +73,7 @@ final class Grpc {
         ledger.received(bytes(m.getBody()), String.join(" ", m.getKeys()), m.getTag().orElse(null), m.getProperties());
     }
 
-    private static SimpleConsumer simpleConsumer(Target target, String group, String topic) throws Exception {
+    static SimpleConsumer simpleConsumer(Target target, String group, String topic) throws Exception {
         return PROVIDER.newSimpleConsumerBuilder()
             .setClientConfiguration(configuration(target))
             .setConsumerGroup(group)

@@ -54,6 +54,8 @@ public final class Suite {
         small.put("classic SQL92 filter", Filters::classic);
         small.put("grpc SQL92 filter", Filters::grpc);
         small.put("grpc redelivery", Grpc::redelivery);
+        small.put("grpc priority", Priority::grpc);
+        small.put("classic priority", Priority::classic);
 
         String only = args.length > 0 ? args[0] : "";
         int passed = 0;
