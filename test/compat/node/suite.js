@@ -164,9 +164,34 @@ async function fifo(topic) {
   }
 }
 
+// The most urgent message comes first. (This client sends no priority of 0.)
+async function priority(topic) {
+  const sent = [3, 1, 7, 6, 2, 5, 4, 900];
+  const got = [];
+  const producer = new Producer({ endpoints, namespace, logger: silent });
+  const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('priority'), subscriptions: all(topic), awaitDuration: 5000 });
+  await producer.startup();
+  await consumer.startup();
+  try {
+    for (const n of sent) await producer.send({ topic, body: Buffer.from(`${n}`), priority: n });
+    for (const end = Date.now() + 60_000; got.length < sent.length && Date.now() < end;) {
+      for (const m of await consumer.receive(1, 30_000)) {
+        got.push(`${m.body}`);
+        await consumer.ack(m);
+      }
+    }
+    if (`${got}` !== '7,900,6,5,4,3,2,1') throw new Error(`received ${got}`);
+    return `received ${got}`;
+  } finally {
+    await producer.shutdown();
+    await consumer.shutdown();
+  }
+}
+
 async function main() {
   const cases = [['simple consumer', simple, 'COMPAT_TOPIC_SIMPLE'], ['push consumer', push, 'COMPAT_TOPIC_PUSH'],
-    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO']];
+    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO'],
+    ['priority', priority, 'COMPAT_TOPIC_PRIORITY']];
   for (const [name, run, topic] of cases) {
     if (!name.includes(process.env.COMPAT_ONLY || '')) continue;
     const began = Date.now();

@@ -187,17 +187,17 @@ def fifo(topic):
 
 
 def priority(topic):
-    """The most urgent message comes first. (The Node client knows the field and does not send it.)"""
+    """The most urgent message comes first."""
     sent, got = [3, 0, 7, 1, 6, 2, 5, 4, 900], []
     producer = Producer(config(), (topic,))
     producer.startup()
     consumer = SimpleConsumer(config(), fresh("priority"), {topic: FilterExpression()}, await_duration=5)
+    consumer.startup()
     try:
         for n in sent:
             m = Message()
             m.topic, m.body, m.priority = topic, b"x", n
             producer.send(m)
-        consumer.startup()
         end = time.monotonic() + 60
         while len(got) < len(sent) and time.monotonic() < end:
             for m in consumer.receive(1, 30) or []:
