@@ -69,7 +69,7 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 		fs.StringVar(&f.NamesrvAddr, "namesrv-addr", "", "`HOST:PORT` of the name server (default :9876; port 0: any free one)")
 	}
 	if roles.Broker {
-		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel on :10909)")
+		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel two below it)")
 		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, "`HOST:PORT,...` of other name servers to register with")
 		fs.StringVar(&f.MetricsAddr, "metrics-addr", "", "`HOST:PORT` of the page that Prometheus reads (default none; Apache's port is 5557)")
 		fs.StringVar(&f.Advertise, "advertise", "", "`HOST:PORT` that clients are told, where they can't reach what is listened on")

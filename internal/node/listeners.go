@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 )
@@ -80,29 +81,35 @@ func (o *Options) ports() []port {
 	}
 	add(o.Roles.Namesrv, listenerNamesrv, "--namesrv-addr", o.NamesrvAddr, "name server", namesrvPort, false)
 	add(o.Roles.Broker, listenerBroker, "--broker-addr", o.BrokerAddr, "broker, Remoting", brokerPort, false)
-	if vip, ok := o.vipPort(); ok {
-		all = append(all, vip)
-	}
 	add(o.Roles.Proxy, listenerGRPC, "--grpc-addr", o.GRPCAddr, "proxy, gRPC v2", grpcPort, false)
 	add(o.Roles.Proxy, listenerProxy, "--proxy-addr", o.ProxyAddr, "proxy, Remoting and gRPC", proxyPort, true)
+	// Last: it must not take what was asked for.
+	if vip, ok := vipPort(all); ok {
+		all = append(all, vip)
+	}
 	return all
 }
 
-// vipPort is the broker's second port, which there is only beside the standard one:
-// clients derive it from that.
-func (o *Options) vipPort() (port, bool) {
-	host := ""
-	if o.BrokerAddr != "" {
-		h, p, err := splitHostPort(o.BrokerAddr)
-		if err != nil || p != brokerPort {
+// vipPort is the broker's second port, beside all others. Clients with the VIP channel, as
+// the dashboard is by default, take it for granted two below the broker's. There is none
+// where the broker has any free port, nor where it shares one: who does that wants one port.
+func vipPort(all []port) (port, bool) {
+	i := slices.IndexFunc(all, func(p port) bool { return p.name == listenerBroker })
+	if i < 0 {
+		return port{}, false
+	}
+	broker := all[i].addr
+	host, number, err := splitHostPort(broker)
+	if err != nil || number <= vipDistance {
+		return port{}, false
+	}
+	vip := net.JoinHostPort(host, strconv.Itoa(int(number)-vipDistance))
+	for j, p := range all {
+		if p.addr == vip || j != i && p.addr == broker {
 			return port{}, false
 		}
-		host = h
 	}
-	return port{
-		name: listenerVIP, flag: "--broker-addr", optional: true, says: "broker, VIP channel",
-		addr: net.JoinHostPort(host, strconv.Itoa(brokerPort-vipDistance)),
-	}, o.Roles.Broker
+	return port{name: listenerVIP, flag: "--broker-addr", addr: vip, optional: true, says: "broker, VIP channel"}, true
 }
 
 // listenAll opens the ports. Two names on one address share a listener, since every

@@ -23,9 +23,13 @@ func TestPorts(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Roles: All}, "namesrv=:9876 broker=:10911 broker-vip=:10909? grpc=:8081 proxy=:8080?"},
+		{Options{Roles: All}, "namesrv=:9876 broker=:10911 grpc=:8081 proxy=:8080? broker-vip=:10909?"},
 		{Options{Roles: All, BrokerAddr: "127.0.0.1:0", ProxyAddr: ":8080"}, "namesrv=:9876 broker=127.0.0.1:0 grpc=:8081 proxy=:8080"},
-		{Options{Roles: All, BrokerAddr: "127.0.0.1:10911"}, "namesrv=:9876 broker=127.0.0.1:10911 broker-vip=127.0.0.1:10909? grpc=:8081 proxy=:8080?"},
+		{Options{Roles: All, BrokerAddr: "127.0.0.1:10911"}, "namesrv=:9876 broker=127.0.0.1:10911 grpc=:8081 proxy=:8080? broker-vip=127.0.0.1:10909?"},
+		{Options{Roles: All, BrokerAddr: "[::1]:20911"}, "namesrv=:9876 broker=[::1]:20911 grpc=:8081 proxy=:8080? broker-vip=[::1]:20909?"},
+		{Options{Roles: All, BrokerAddr: ":10911", GRPCAddr: ":10909"}, "namesrv=:9876 broker=:10911 grpc=:10909 proxy=:8080?"},
+		{Options{Roles: All, BrokerAddr: ":9876"}, "namesrv=:9876 broker=:9876 grpc=:8081 proxy=:8080?"},
+		{Options{Roles: Roles{Broker: true}, BrokerAddr: ":2"}, "broker=:2"},
 		{Options{Roles: Roles{Namesrv: true}}, "namesrv=:9876"},
 		{Options{Roles: Roles{Broker: true}}, "broker=:10911 broker-vip=:10909?"},
 	} {

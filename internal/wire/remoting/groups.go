@@ -9,7 +9,7 @@ type GetAllSubscriptionGroupConfigRequest struct {
 
 // Fields names the fields.
 func (h *GetAllSubscriptionGroupConfigRequest) Fields(v *Visitor) {
-	v.Int32("groupSeq", &h.GroupSeq, Required)
+	v.Int32("groupSeq", &h.GroupSeq, Optional) // clients up to 5.3 send no header at all
 	v.Str("dataVersion", &h.DataVersion, Optional)
 	v.Int32("maxGroupNum", &h.MaxGroupNum, Optional)
 }

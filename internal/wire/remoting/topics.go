@@ -37,7 +37,7 @@ type GetAllTopicConfigRequest struct {
 
 // Fields names the fields.
 func (h *GetAllTopicConfigRequest) Fields(v *Visitor) {
-	v.Int32("topicSeq", &h.TopicSeq, Required)
+	v.Int32("topicSeq", &h.TopicSeq, Optional) // clients up to 5.3 send no header at all
 	v.Str("dataVersion", &h.DataVersion, Optional)
 	v.Int32("maxTopicNum", &h.MaxTopicNum, Optional)
 }
