@@ -11,6 +11,7 @@ import (
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/round"
 	"github.com/bolidemq/bolide/internal/storage/commitlog"
+	"github.com/bolidemq/bolide/internal/storage/consumequeue"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 )
 
@@ -38,6 +39,9 @@ var (
 	ErrWrite = commitlog.ErrWrite
 	// ErrNotFound says that there is no record at an offset.
 	ErrNotFound = errors.New("no such record")
+	// ErrTooManyLights says that there may be no more queues that messages get into beside
+	// their own.
+	ErrTooManyLights = errors.New("too many light queues")
 	// ErrForeign says that the store's files are not what a store may hold, so that opening
 	// it would destroy something.
 	ErrForeign = errors.New("not a store")
@@ -99,6 +103,12 @@ type Options struct {
 	// the log; nil when it has. May be nil.
 	Full func() error
 
+	// Lights holds the queues of lite topics; nil: they have files as others do.
+	Lights consumequeue.Shelf
+	// MaxLights is how many queues there may be that messages get into beside their own; 0
+	// for any number. nil: any number.
+	MaxLights func() int
+
 	// BeforeDelete is asked before the log file with the offsets [first, end) is deleted; an
 	// error keeps it for now. May be nil.
 	BeforeDelete func(first, end int64) error
@@ -139,6 +149,9 @@ func (o *Options) fill() {
 	}
 	if o.Full == nil {
 		o.Full = func() error { return nil }
+	}
+	if o.MaxLights == nil {
+		o.MaxLights = func() int { return 0 }
 	}
 	if o.Birth == nil {
 		o.Birth = func(string) int64 { return 0 }
@@ -214,6 +227,7 @@ type Dispatched struct {
 	SysFlag        int32
 	Source         string // value of PropertySource
 	Tag            string
+	Light          bool // told once more, for a queue beside the record's own
 }
 
 // ReadStatus is the outcome of a Read, with Apache RocketMQ's meanings.

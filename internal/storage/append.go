@@ -23,6 +23,7 @@ type note struct {
 	sysFlag  int32
 	tag      string
 	source   string
+	lights   []light
 	keys     int // in hashes; more keys are all in more
 	hashes   [3]int32
 	more     []int32
@@ -92,6 +93,9 @@ func (e *Engine) append(c *encoder, m *message.Message, done func(Placed, error)
 	p := &c.put
 	q := e.describe(&p.Note, m)
 	p.Records, p.QueueID, p.Done, p.Sizes, p.Notes = c.buf, m.QueueID, done, nil, nil
+	if p.Beside != nil {
+		p.Note.lights = e.lightsOf(m)
+	}
 	if q != nil {
 		p.Next = &q.Next
 	}
@@ -178,10 +182,11 @@ func (e *Engine) encodeMore(c *encoder, m *message.Message) (err error) {
 	}
 	start := len(c.buf)
 	store := message.AppendStored
-	if e.opt.RecordCRC || strings.Contains(string(m.Properties), message.PropertySource) {
+	if e.opt.RecordCRC || c.put.Beside != nil || strings.Contains(string(m.Properties), message.PropertySource) {
 		// A copy ends the state that it came from. Were its properties torn in a power cut
 		// while its body is whole, recovery would take it for a message of its own, so these
-		// records carry a checksum of all their bytes.
+		// records carry a checksum of all their bytes; and so do those that get into further
+		// queues, whose offsets stand in the properties.
 		store = message.AppendStoredCRC
 	}
 	if c.buf, err = store(c.buf, m); err != nil {

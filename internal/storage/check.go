@@ -17,7 +17,7 @@ func (e *Engine) Check() error {
 	if done, end := e.log.Done(), e.log.End(); done != end {
 		return fmt.Errorf("check: the log ends at %d and is dispatched up to %d", end, done)
 	}
-	c := checker{e: e, seen: map[*consumequeue.Queue]int64{}, keys: map[keyAt]bool{}}
+	c := checker{e: e, seen: map[*consumequeue.Queue]int64{}, lights: map[*consumequeue.Queue]lightEnd{}, keys: map[keyAt]bool{}}
 	if err := e.index.Check(func(hash int32, offset int64) { c.keys[keyAt{hash, offset}] = true }); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
@@ -46,7 +46,11 @@ type checker struct {
 	last int64
 	seen map[*consumequeue.Queue]int64 // next queue offset expected in the log
 	keys map[keyAt]bool
+	// lights are the ends of the light queues: of an expired one the log has an earlier life.
+	lights map[*consumequeue.Queue]lightEnd
 }
+
+type lightEnd struct{ next, physical int64 }
 
 type keyAt struct {
 	hash   int32
@@ -83,6 +87,12 @@ func (c *checker) record(_ []byte, m *message.Message) error {
 			return fmt.Errorf("queue %s/%d has %+v (%t) at %d, the log has %+v", m.Topic, m.QueueID, entry, ok, m.QueueOffset, want)
 		}
 	}
+	for _, l := range e.lightsOf(m) {
+		if end := c.lights[l.queue]; l.at != end.next && l.at != 0 && end.next != 0 {
+			return fmt.Errorf("record at %d has offset %d in light queue %s, the next is %d", m.PhysicalOffset, l.at, l.queue.Topic.Name, end.next)
+		}
+		c.lights[l.queue] = lightEnd{l.at + 1, m.PhysicalOffset}
+	}
 	if e.broken.Load() {
 		return nil
 	}
@@ -95,8 +105,24 @@ func (c *checker) record(_ []byte, m *message.Message) error {
 }
 
 func (c *checker) queues() (err error) {
+	for q, end := range c.lights {
+		if q.Max() == 0 {
+			continue // it has expired
+		}
+		last, ok, lerr := q.Entry(q.Max() - 1)
+		if lerr == nil && (q.Max() != end.next || !ok || last.Physical != end.physical) {
+			lerr = fmt.Errorf("light queue %s has %d entries, the last for %d; the log says %d and %d", q.Topic.Name, q.Max(), last.Physical, end.next, end.physical)
+		}
+		if _, derr := q.Dirty(); lerr == nil {
+			lerr = derr
+		}
+		err = errors.Join(err, lerr)
+	}
 	c.e.queues.Each(func(q *consumequeue.Queue) {
 		next, ok := c.seen[q]
+		if _, beside := c.lights[q]; beside {
+			return
+		}
 		if ok && next != q.Max() {
 			err = errors.Join(err, fmt.Errorf("queue %s/%d has %d entries, the log says %d", q.Topic.Name, q.ID, q.Max(), next))
 		}

@@ -64,6 +64,9 @@ func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
 	for i := range b.Entries {
 		entry := &b.Entries[i]
 		out = append(out, e.enqueue(&entry.Note, &entry.Placed))
+		for _, l := range entry.Note.lights {
+			out = append(out, e.enqueueLight(l, &entry.Note, &entry.Placed))
+		}
 		keys = keys || entry.Note.keys > 0
 	}
 	if keys {

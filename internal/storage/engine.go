@@ -17,6 +17,7 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/consumequeue"
 	"github.com/bolidemq/bolide/internal/storage/keyindex"
 	"github.com/bolidemq/bolide/internal/storage/segment"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // Engine is one open store.
@@ -77,7 +78,7 @@ func Open(o Options) (*Engine, error) {
 	}
 	e.log = log
 	log.Inline(e.dispatchInline)
-	e.queues = consumequeue.Open(consumequeue.Options{Pool: e.pool, Dir: e.path("consumequeue"), FileEntries: o.QueueFileEntries})
+	e.queues = consumequeue.Open(consumequeue.Options{Pool: e.pool, Dir: e.path("consumequeue"), FileEntries: o.QueueFileEntries, Lights: o.Lights})
 	e.index = keyindex.Open(keyindex.Options{Pool: e.pool, Dir: e.path("index"), Slots: o.IndexSlots, Entries: o.IndexEntries, SyncLog: e.Sync})
 	if err := e.recover(); err != nil {
 		e.closeFiles()
@@ -175,6 +176,9 @@ func (e *Engine) DeleteTopic(topic string) error {
 	}
 	if err := e.queues.Delete(topic); err != nil {
 		return fmt.Errorf("deleting topic %s: %w", topic, err)
+	}
+	if err := e.queues.DeleteLights(names.LitePrefix(topic)); err != nil {
+		return fmt.Errorf("deleting the lite topics of %s: %w", topic, err)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type recovery struct {
 	ours       bool  // Bolide wrote the checkpoint last: everything before dispatched is durable
 	trusted    int64 // queue entries that point before it are taken as they are
 	start      int64 // where reading begins
+	relight    bool  // the light queues are to be read from the log
 	news       int64 // where records begin that OnDispatch has not, or perhaps not, seen
 	lastTime   int64
 	damaged    map[*consumequeue.Queue]bool
@@ -149,6 +150,9 @@ func (r *recovery) loadDerived(known snapshot) error {
 		if err := r.dropDerived(); err != nil {
 			return err
 		}
+		if _, err := e.queues.DropLights(); err != nil {
+			return err
+		}
 		known = snapshot{}
 	}
 	if r.ours && (r.checkpoint.dispatched < logMin || r.checkpoint.dispatched > logEnd) {
@@ -159,6 +163,9 @@ func (r *recovery) loadDerived(known snapshot) error {
 	r.trusted = math.MaxInt64
 	if r.ours {
 		r.trusted = r.checkpoint.dispatched
+	}
+	if err := r.loadLights(); err != nil {
+		return fmt.Errorf("loading the light queues: %w", err)
 	}
 	damaged, err := e.queues.Load(r.trusted, e.opt.Birth, known.end())
 	if err != nil {
@@ -202,12 +209,23 @@ func (r *recovery) loadDerived(known snapshot) error {
 	if len(removed) > 0 || (!r.ours && (indexed < 0 || !r.Clean)) {
 		r.start = min(r.start, max(indexed, logMin))
 	}
-	if len(r.damaged) > 0 {
+	if len(r.damaged) > 0 || r.relight || e.queues.Foreign {
 		r.start = logMin
 	}
 	r.start = max(r.start, logMin)
 	r.ScannedFrom = r.start
 	return nil
+}
+
+// loadLights loads the light queues. They are trusted as far as the checkpoint is; where it
+// is not ours, nothing of them is.
+func (r *recovery) loadLights() error {
+	if r.ours {
+		return r.e.queues.LoadLights(r.trusted, r.e.opt.Birth)
+	}
+	var err error
+	r.relight, err = r.e.queues.DropLights()
+	return err
 }
 
 // dropDerived removes queues and index.
@@ -328,6 +346,14 @@ func (r *recovery) again() error {
 					e.enqueue(&n, &p)
 				}
 			}
+			for _, l := range e.lightsOf(m) {
+				if bad[l.queue] && r.belongs(m) {
+					var n note
+					p := placedOf(m)
+					e.describe(&n, m)
+					e.enqueueLight(l, &n, &p)
+				}
+			}
 			return nil
 		})
 		if err != nil {
@@ -384,6 +410,12 @@ func (r *recovery) dispatch(_ []byte, m *message.Message) error {
 			return err
 		}
 	}
+	lights := e.lightsOf(m)
+	for _, l := range lights {
+		if err := r.replayLight(l, consumequeue.Entry{Physical: p.PhysicalOffset, Size: p.Size, TagsCode: d.TagsCode}); err != nil {
+			return err
+		}
+	}
 	if n.keys > 0 {
 		e.index.Begin()
 		e.addKeys(&n, &p)
@@ -391,6 +423,9 @@ func (r *recovery) dispatch(_ []byte, m *message.Message) error {
 	}
 	if e.opt.OnDispatch != nil && p.PhysicalOffset >= r.news {
 		r.out = append(r.out, d)
+		for _, l := range lights {
+			r.out = append(r.out, l.dispatched(d))
+		}
 		if len(r.out) >= 256 {
 			r.tell()
 		}
@@ -443,6 +478,7 @@ func (r *recovery) finish(known snapshot, durable int64) (err error) {
 	e.log.Start(r.End, min(durable, r.End), r.lastTime)
 	e.lastTime.Store(r.lastTime)
 	e.queues.Each(func(q *consumequeue.Queue) { q.Next = q.Max() })
+	e.queues.EachLight("", func(q *consumequeue.Queue) bool { q.Next = q.Max(); return true })
 	e.saved.indexFiles, e.saved.queues = known.index, known.queues
 	e.checkpointed.Store(r.checkpoint.dispatched)
 	switch {

@@ -26,6 +26,7 @@ var (
 	ErrWrite  = errors.New("log write failed")             // wraps what the file system said
 	ErrFull   = errors.New("disk full")                    // the same for lack of room
 	ErrTooBig = errors.New("does not fit into a log file")
+	ErrMoved  = errors.New("a queue went on since its offset was seen")
 )
 
 // Options is what a log needs.
@@ -60,8 +61,15 @@ type Entry[N any] struct {
 	Placed
 	Note N
 
-	next *int64
-	done func(Placed, error)
+	next   *int64
+	beside *[]Counter
+	done   func(Placed, error)
+}
+
+// Counter is a queue's next offset as an encoder of a record has seen it.
+type Counter struct {
+	Next *int64
+	Seen int64
 }
 
 // Batch is entries that became complete together. The writer, while it calls back, and
@@ -193,6 +201,9 @@ type Put[N any] struct {
 	Records []byte  // encoded, one behind the other
 	Sizes   []int32 // of the records; nil for one
 	Next    *int64  // the queue's next offset; nil: the record keeps offset 0
+	// Beside are further queues that one record gets into. Their offsets stand in the record
+	// itself, so the append is refused with ErrMoved where they are not as they were seen.
+	Beside  *[]Counter
 	QueueID int32
 	Notes   []N  // one for each record; nil for one record
 	Note    N    // of one record
@@ -213,6 +224,10 @@ func (l *Log[N]) Append(p *Put[N]) error {
 		l.mu.Unlock()
 		return err
 	}
+	if p.Beside != nil && !countLocked(*p.Beside) {
+		l.mu.Unlock()
+		return ErrMoved
+	}
 	if now < l.mu.lastTime {
 		now = l.mu.lastTime
 	}
@@ -221,6 +236,9 @@ func (l *Log[N]) Append(p *Put[N]) error {
 	copy(dst, p.Records)
 	if p.Sizes == nil {
 		l.placeLocked(dst, p.Next, p.QueueID, now, &p.Note, p.Done)
+		if p.Beside != nil {
+			l.mu.pending.Entries[len(l.mu.pending.Entries)-1].beside = p.Beside
+		}
 	} else {
 		done := p.Done
 		for i, n := range p.Sizes {
@@ -237,6 +255,35 @@ func (l *Log[N]) Append(p *Put[N]) error {
 		l.wake <- struct{}{}
 	}
 	return nil
+}
+
+// countLocked counts up all the counters, or none of them where one has moved.
+func countLocked(counters []Counter) bool {
+	for _, c := range counters {
+		if *c.Next != c.Seen {
+			return false
+		}
+	}
+	for _, c := range counters {
+		*c.Next++
+	}
+	return true
+}
+
+// Guard runs f while no offset is given out. f must not wait.
+func (l *Log[N]) Guard(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+// See notes where the counters are now.
+func (l *Log[N]) See(counters []Counter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range counters {
+		counters[i].Seen = *counters[i].Next
+	}
 }
 
 func (l *Log[N]) placeLocked(dst []byte, next *int64, queueID int32, now int64, note *N, done func(Placed, error)) {

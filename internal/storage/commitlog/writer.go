@@ -262,6 +262,11 @@ func (l *Log[N]) takeBack(b *taken[N], from int64, why error) {
 		if all[i].next != nil {
 			*all[i].next = all[i].QueueOffset
 		}
+		if all[i].beside != nil {
+			for _, c := range *all[i].beside {
+				*c.Next = c.Seen
+			}
+		}
 	}
 	l.mu.pending.Entries = l.mu.pending.Entries[:0]
 	l.mu.fresh = l.mu.fresh[:0]

@@ -1,6 +1,8 @@
 // Package consumequeue is the list of 20-byte entries of each topic and queue, which
 // points into the commit log.
 //
+// The queues of lite topics have no files, see light.go.
+//
 // Invariants: entries are written in log order by the dispatcher alone; no entry points
 // past the end of the log after recovery; what is not yet in a file is in memory, and the
 // log can say it again; bytes behind the last entry are zero. Neighbours: storage.
@@ -21,6 +23,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // EntrySize is the size of one entry: log offset, record size, tags code.
@@ -62,15 +65,20 @@ type Options struct {
 	Pool        *segment.Pool
 	Dir         string
 	FileEntries int
+	Lights      Shelf // holds the queues of lite topics; nil: they have files like others
 }
 
 // Store is all queues.
 type Store struct {
 	opt Options
-	mu  struct {
+	// Foreign says after Load that another server had files for what is light here.
+	Foreign bool
+	mu      struct {
 		sync.RWMutex
 		topics map[string]*Topic
-		stale  map[string]bool // folders of topics that are no more
+		lights map[string]*Queue // of lite topics, by topic; their number is not that of topics
+		filed  int               // of topics have a light queue's name
+		stale  map[string]bool   // folders of topics that are no more
 	}
 	dirty struct {
 		sync.Mutex
@@ -79,6 +87,7 @@ type Store struct {
 	unsynced struct {
 		sync.Mutex
 		queues map[*Queue]int64 // first byte not yet synced; touched by the flusher alone
+		lights bool             // light queues were written
 	}
 }
 
@@ -95,6 +104,7 @@ type Topic struct {
 func Open(o Options) *Store {
 	s := &Store{opt: o}
 	s.mu.topics = make(map[string]*Topic)
+	s.mu.lights = make(map[string]*Queue)
 	s.mu.stale = make(map[string]bool)
 	s.unsynced.queues = make(map[*Queue]int64)
 	return s
@@ -104,9 +114,13 @@ func Open(o Options) *Store {
 func (s *Store) Queue(topic string, id int32) *Queue {
 	s.mu.RLock()
 	t := s.mu.topics[topic]
+	var q *Queue
+	if t == nil && id == 0 {
+		q = s.mu.lights[topic]
+	}
 	s.mu.RUnlock()
 	if t == nil {
-		return nil
+		return q
 	}
 	return t.queue(id)
 }
@@ -135,9 +149,20 @@ func (s *Store) Make(topic string, id int32) *Queue {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.isLight(topic) {
+		q := s.mu.lights[topic]
+		if q == nil {
+			q = &Queue{Topic: &Topic{Name: strings.Clone(topic)}, store: s, light: true}
+			s.mu.lights[q.Topic.Name] = q
+		}
+		return q
+	}
 	t := s.mu.topics[topic]
 	if t == nil {
 		name := strings.Clone(topic)
+		if names.IsLight(name) {
+			s.mu.filed++
+		}
 		if s.mu.stale[name] {
 			delete(s.mu.stale, name)
 			fs := s.opt.Pool.FS()
@@ -210,9 +235,14 @@ func (s *Store) Delete(topic string) error {
 	if topic == "" || topic == "." || topic == ".." || strings.ContainsAny(topic, "/\\\x00") {
 		return fmt.Errorf("%w: %.200q", ErrName, topic)
 	}
+	if s.isLight(topic) {
+		return s.deleteLight(topic)
+	}
 	s.mu.Lock()
 	t := s.mu.topics[topic]
-	delete(s.mu.topics, topic)
+	if delete(s.mu.topics, topic); t != nil && names.IsLight(topic) {
+		s.mu.filed--
+	}
 	s.mu.Unlock()
 	if t != nil {
 		for _, q := range t.Queues() {
@@ -244,7 +274,12 @@ func (s *Store) Flush() error {
 	s.dirty.queues = nil
 	s.dirty.Unlock()
 	var failed error
+	var lights []*Queue
 	for _, q := range queues {
+		if q.light {
+			lights = append(lights, q)
+			continue
+		}
 		from, wrote, err := q.flush()
 		if wrote {
 			s.unsynced.Lock()
@@ -257,6 +292,13 @@ func (s *Store) Flush() error {
 			failed = err
 		}
 	}
+	for len(lights) > 0 {
+		n := min(len(lights), 1024)
+		if err := s.flushLights(lights[:n]); err != nil {
+			failed = err
+		}
+		lights = lights[n:]
+	}
 	return failed
 }
 
@@ -268,6 +310,12 @@ const manyQueues = 64
 func (s *Store) Sync() error {
 	s.unsynced.Lock()
 	defer s.unsynced.Unlock()
+	if s.unsynced.lights {
+		if err := s.opt.Lights.Sync(); err != nil {
+			return err
+		}
+		s.unsynced.lights = false
+	}
 	fs := s.opt.Pool.FS()
 	if len(s.unsynced.queues) >= manyQueues {
 		if done, err := segment.SyncFileSystem(fs, s.opt.Dir); done || err != nil {
@@ -309,6 +357,12 @@ func (s *Store) RemoveBefore(logMin int64) error {
 		if err := q.removeBefore(logMin); err != nil {
 			failed = err
 		}
+	})
+	s.EachLight("", func(q *Queue) bool {
+		if err := q.removeLight(logMin); err != nil {
+			failed = err
+		}
+		return failed == nil
 	})
 	return failed
 }

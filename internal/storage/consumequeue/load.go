@@ -27,6 +27,12 @@ func (s *Store) Load(trusted int64, birth func(topic string) int64, expected fun
 	}
 	sort.Strings(topics)
 	for _, topic := range topics {
+		if foreign, err := s.foreignLights(topic); foreign || err != nil {
+			if s.Foreign = true; err != nil {
+				return nil, err
+			}
+			continue
+		}
 		born := birth(topic)
 		if born > 0 && born >= trusted {
 			s.mu.Lock()
@@ -169,6 +175,9 @@ func (q *Queue) findEnd(set *segment.Set, trusted, expected int64) (int64, error
 // for entries again, and makes that durable. What they hold in the place of entries that
 // are in memory only is overwritten by the next Flush.
 func (q *Queue) Cut() (int64, error) {
+	if q.light {
+		return 0, nil
+	}
 	q.flushing.Lock()
 	defer q.flushing.Unlock()
 	q.mu.RLock()
@@ -218,6 +227,10 @@ func (q *Queue) Continue(at int64) {
 
 // Reset removes the queue's files and makes it empty.
 func (q *Queue) Reset() error {
+	if q.light {
+		q.broken = false
+		return q.again()
+	}
 	q.flushing.Lock()
 	defer q.flushing.Unlock()
 	q.mu.Lock()
@@ -279,6 +292,9 @@ func (q *Queue) Fill(at int64) {
 
 // Dirty reports whether the files hold anything behind the entries that were written.
 func (q *Queue) Dirty() (bool, error) {
+	if q.light {
+		return false, q.checkLight()
+	}
 	q.flushing.Lock()
 	defer q.flushing.Unlock()
 	q.mu.RLock()

@@ -26,21 +26,23 @@ type Queue struct {
 	Next int64
 
 	store    *Store
+	light    bool // see light.go
 	broken   bool // recovery's: Replay met a contradiction
 	flushing sync.Mutex
 	mu       struct {
 		sync.RWMutex
-		set     *segment.Set
-		min     int64  // first entry whose record is still in the log, as of minFor
-		minFor  int64  // the log's first offset that min was found for
-		max     int64  // entries there are
-		flushed int64  // entries that are in files
-		first   int64  // number of the first entry of tail
-		tail    []byte // newest entries; bytes once written never change
-		dirty   bool   // in the store's dirty list
-		idle    bool   // nothing was appended since the last flush
-		fresh   bool   // the folder or a file is new since the last sync
-		gone    bool   // the topic was deleted
+		set     *segment.Set // nil for a light queue
+		lowest  int64        // of a light queue: number of the first entry in the database
+		min     int64        // first entry whose record is still in the log, as of minFor
+		minFor  int64        // the log's first offset that min was found for
+		max     int64        // entries there are
+		flushed int64        // entries that are in files
+		first   int64        // number of the first entry of tail
+		tail    []byte       // newest entries; bytes once written never change
+		dirty   bool         // in the store's dirty list
+		idle    bool         // nothing was appended since the last flush
+		fresh   bool         // the folder or a file is new since the last sync
+		gone    bool         // the topic was deleted
 	}
 }
 
@@ -116,8 +118,13 @@ func (q *Queue) Begin(at int64) {
 
 func (q *Queue) beginLocked(at int64) {
 	perFile := int64(q.store.opt.FileEntries)
+	if q.light {
+		perFile = rowEntries
+	}
 	first := at - at%perFile
-	if files := q.mu.set.Files(); len(files) > 0 && files[0].Base != first*EntrySize {
+	if q.light {
+		q.mu.lowest = first
+	} else if files := q.mu.set.Files(); len(files) > 0 && files[0].Base != first*EntrySize {
 		// Files without entries, left by a crash or by damage. Where one can't be removed, the
 		// next start finds that it does not fit and makes the queue anew.
 		_ = q.mu.set.RemoveFrom(0)
@@ -132,7 +139,9 @@ func (q *Queue) beginLocked(at int64) {
 
 // view is a queue at one moment. Its bytes do not change, so it is read without a lock.
 type view struct {
+	q          *Queue
 	set        *segment.Set
+	lowest     int64
 	first, max int64
 	tail       []byte
 }
@@ -144,7 +153,7 @@ func (q *Queue) view() view {
 }
 
 func (q *Queue) viewLocked() view {
-	return view{set: q.mu.set, first: q.mu.first, max: q.mu.max, tail: q.mu.tail}
+	return view{q: q, set: q.mu.set, lowest: q.mu.lowest, first: q.mu.first, max: q.mu.max, tail: q.mu.tail}
 }
 
 // Entries appends up to n entries from number from on to dst.
@@ -168,6 +177,9 @@ func (q *Queue) Entries(dst []Entry, from int64, n int) ([]Entry, error) {
 var readPool = sync.Pool{New: func() any { b := make([]byte, 800*EntrySize); return &b }}
 
 func (v *view) read(dst []Entry, from, to int64) ([]Entry, error) {
+	if v.q.light {
+		return v.readLight(dst, from, to)
+	}
 	pooled := readPool.Get().(*[]byte)
 	defer readPool.Put(pooled)
 	for from < to {
@@ -190,6 +202,13 @@ func (v *view) read(dst []Entry, from, to int64) ([]Entry, error) {
 func (v *view) entry(at int64) (Entry, error) {
 	if at >= v.first {
 		return DecodeEntry(v.tail[(at-v.first)*EntrySize:]), nil
+	}
+	if v.q.light {
+		e, err := v.readLight(nil, at, at+1)
+		if err != nil {
+			return Entry{}, err
+		}
+		return e[0], nil
 	}
 	return readEntry(v.set, at)
 }
@@ -238,6 +257,9 @@ func (q *Queue) Min(logMin int64) int64 {
 
 // firstStored is the number of the oldest entry that a file or memory holds.
 func (v *view) firstStored() int64 {
+	if v.q.light {
+		return min(v.lowest, v.first)
+	}
 	if files := v.set.Files(); len(files) > 0 {
 		return min(files[0].Base/EntrySize, v.first)
 	}

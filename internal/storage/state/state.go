@@ -37,6 +37,7 @@ const (
 	Offsets     Space = 'o' // offset: what groups have consumed
 	PullOffsets Space = 'p' // offset: broadcast and other client-kept positions
 	Timers      Space = 'd' // timer
+	LightQueues Space = 'c' // consumequeue: entries of the queues of lite topics
 	PopWindows  Space = 'w' // pop: window number and pop offset of a (group, topic, queue)
 	PopRecords  Space = 'r' // pop: what is in flight
 	PopAside    Space = 'a' // pop: what is set aside

@@ -68,7 +68,12 @@ var (
 
 // StoredSize is the size of the record that AppendStored makes of m.
 func StoredSize(m *Message) (int, error) {
-	return storedSize(m, len(cleanProperties(m.Properties)))
+	properties := cleanProperties(m.Properties)
+	length := len(properties)
+	if length > 0 && properties[length-1] == 0 {
+		length++
+	}
+	return storedSize(m, length)
 }
 
 func storedSize(m *Message, properties int) (int, error) {
@@ -109,7 +114,7 @@ func AppendStoredCRC(dst []byte, m *Message) ([]byte, error) {
 
 func appendRecord(dst []byte, m *Message, properties Properties, withCRC bool) ([]byte, error) {
 	length := len(properties)
-	closing := withCRC && length > 0 && properties[length-1] != valueEnd
+	closing := length > 0 && (properties[length-1] == 0 || withCRC && properties[length-1] != valueEnd)
 	if closing {
 		length++
 	}
@@ -343,6 +348,11 @@ func CheckCRC(record []byte) error {
 	}
 	if uint32(m.BodyCRC) != bodyCRC(m.Body) {
 		return fmt.Errorf("%w: body", ErrChecksum)
+	}
+	if last := len(m.Properties) - 1; last >= 0 && m.Properties[last] == 0 {
+		// No record is written with a zero at its end, so this one was not written to its end,
+		// and what it would say of its checksum is missing with the rest.
+		return fmt.Errorf("%w: properties", ErrTorn)
 	}
 	digits, ok := crcDigits(record[:n])
 	if !ok {

@@ -28,6 +28,37 @@ func CheckTopic(topic string) error {
 // CheckGroup reports why group is not a legal name for a group.
 func CheckGroup(group string) error { return check("group", group, MaxGroup) }
 
+// MaxLight is the most bytes that a light queue's name may have: it can be a folder's.
+const MaxLight = 255
+
+// CheckLight reports why queue is not a legal name for a light queue.
+func CheckLight(queue string) error {
+	rest, ok := strings.CutPrefix(queue, LightPrefix)
+	switch {
+	case !ok || rest == "":
+		return fmt.Errorf("%w: the light queue %.200q does not begin with %s and a name", ErrIllegal, queue, LightPrefix)
+	case len(queue) > MaxLight:
+		return fmt.Errorf("%w: the light queue has %d bytes, the limit is %d", ErrIllegal, len(queue), MaxLight)
+	}
+	for i := 0; i < len(queue); i++ {
+		if c := queue[i]; c < ' ' || c == 0x7f || c == '/' || c == '\\' || c == ',' {
+			return fmt.Errorf("%w: the light queue %.200q may hold no slash, comma or control character", ErrIllegal, queue)
+		}
+	}
+	if IsLite(queue) {
+		if _, _, whole := OfLite(queue); !whole {
+			return fmt.Errorf("%w: the light queue %.200q is that of a lite topic and has not its form %s", ErrIllegal, queue, Lite("parent", "lite"))
+		}
+	}
+	return nil
+}
+
+// MayHaveLights reports whether messages of a topic get into further queues: not those of
+// retry, dead-letter and the server's own topics, whose messages have done so before.
+func MayHaveLights(topic string) bool {
+	return !IsRetry(topic) && !IsDeadLetter(topic) && !strings.HasPrefix(topic, SystemTopicPrefix) && topic != Schedule
+}
+
 func check(what, name string, limit int) error {
 	if strings.TrimSpace(name) == "" {
 		return fmt.Errorf("%w: the %s is blank", ErrIllegal, what)

@@ -51,6 +51,34 @@ func IsDeadLetter(topic string) bool { return strings.HasPrefix(topic, DeadLette
 // IsLight reports whether topic names a light queue.
 func IsLight(topic string) bool { return strings.HasPrefix(topic, LightPrefix) }
 
+// LiteMark stands before and between the parts of a lite topic's queue name; it is legal in
+// no topic's name.
+const LiteMark = "$"
+
+const litePrefix = LightPrefix + LiteMark
+
+// Lite is the light queue of a lite topic: %LMQ%$parent$lite.
+func Lite(parent, lite string) string { return litePrefix + parent + LiteMark + lite }
+
+// LitePrefix is what the light queues of all lite topics of a parent begin with.
+func LitePrefix(parent string) string { return litePrefix + parent + LiteMark }
+
+// IsLite reports whether topic names the queue of a lite topic.
+func IsLite(topic string) bool { return strings.HasPrefix(topic, litePrefix) }
+
+// OfLite takes the name of a lite topic's queue apart.
+func OfLite(queue string) (parent, lite string, ok bool) {
+	rest, ok := strings.CutPrefix(queue, litePrefix)
+	if !ok {
+		return "", "", false
+	}
+	parent, lite, ok = strings.Cut(rest, LiteMark)
+	if !ok || parent == "" || lite == "" || strings.Contains(lite, LiteMark) {
+		return "", "", false
+	}
+	return parent, lite, true
+}
+
 // IsPopRetryV2 reports whether topic is a POP retry topic in its newer form.
 func IsPopRetryV2(topic string) bool {
 	return IsRetry(topic) && strings.Contains(topic, retryV2Separator)
