@@ -42,7 +42,7 @@ var reports = []report{
 	{id: "R020", fault: "extending counts as a failed attempt"},
 	{id: "R021", fault: "what was not acknowledged does not come back to a poller"},
 	{id: "R022", fault: "retry topics of different groups and topics have one name"},
-	{id: "R023", fault: "light queues deliver duplicates", why: "there are no light queues"},
+	{id: "R023", fault: "light queues deliver duplicates"},
 	{id: "R024", fault: "what is in flight is not replicated", why: "there is no replication"},
 
 	{id: "R026", fault: "what arrives just before the parking is seen seconds later"},

@@ -119,14 +119,24 @@ func (b *Broker) countDispatched(records []storage.Dispatched) {
 		b.Admin.Counters.Get(admin.TopicPutNums, topic, "").Add(messages)
 		b.Admin.Counters.Get(admin.TopicPutSize, topic, "").Add(bytes)
 	}
-	var messages, bytes int64
+	var messages, bytes, all int64
+	last := ""
 	for i := range records {
+		if records[i].Light {
+			continue // it counts in its own topic
+		}
+		if topic := records[i].Topic; topic != last {
+			if messages > 0 {
+				count(last, messages, bytes)
+			}
+			last, messages, bytes = topic, 0, 0
+		}
+		all++
 		messages++
 		bytes += int64(records[i].Size)
-		if i+1 == len(records) || records[i+1].Topic != records[i].Topic {
-			count(records[i].Topic, messages, bytes)
-			messages, bytes = 0, 0
-		}
 	}
-	b.Admin.Counters.Get(admin.BrokerPutNums, b.Cluster, "").Add(int64(len(records)))
+	if messages > 0 {
+		count(last, messages, bytes)
+	}
+	b.Admin.Counters.Get(admin.BrokerPutNums, b.Cluster, "").Add(all)
 }

@@ -125,7 +125,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		Events: o.Events.Clients, Log: o.Log})
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
-		Announce: announceMade(o), Broker: o.Broker, Levels: levels, Events: b.publishEvents(o)})
+		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels, Events: b.publishEvents(o)})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: func() int { return int(o.StoreConfig.Get().MaxTransferCountOnMessage) }, Events: b.pullEvents(o)})
@@ -176,6 +176,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
 		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return b.Timer.Keep(end) },
 		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
+		Lights: b.State.Shelf(state.LightQueues), MaxLights: func() int { return maxLights(o.StoreConfig.Get()) },
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync
@@ -184,6 +185,17 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		s.IndexSlots, s.IndexEntries = o.Tune.IndexSlots, o.Tune.IndexEntries
 	}
 	return s, err
+}
+
+// lightsOn reports whether messages get into further queues beside their own.
+func lightsOn(sc *config.Store) bool { return sc.EnableLmq && sc.EnableMultiDispatch }
+
+// maxLights is how many such queues there may be; 0 for any number.
+func maxLights(sc *config.Store) int {
+	if !sc.EnableLmqQuota {
+		return 0
+	}
+	return int(sc.MaxLmqConsumeQueueNum)
 }
 
 // retention takes what tuned leaves open from the settings.

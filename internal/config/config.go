@@ -60,6 +60,10 @@ type Broker struct {
 	PopPollingSize                    int32  `prop:"popPollingSize" min:"1" idle:"maxPopPollingSize bounds all that wait, one queue may have them all"`
 	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" fixed:"true" min:"1"`
 	EnablePopMessageThreshold         bool   `prop:"enablePopMessageThreshold"`
+	EnableLiteEventMode               bool   `prop:"enableLiteEventMode" idle:"a client always learns of its lite topics by events"`
+	MaxClientEventCount               int32  `prop:"maxClientEventCount" min:"1" idle:"a client's events are bounded by its subscriptions"`
+	LiteEventCheckInterval            int64  `prop:"liteEventCheckInterval" min:"1" idle:"events are given to all who may take them, and never have to be given to another"`
+	LiteEventFullDispatchDelayTime    int64  `prop:"liteEventFullDispatchDelayTime" min:"1" idle:"no event is ever left out, so none has to be found again"`
 	PopInflightMessageThreshold       int64  `prop:"popInflightMessageThreshold" min:"1"`
 	DefaultMessageRequestMode         string `prop:"defaultMessageRequestMode" oneof:"PULL,POP"`
 	DefaultPopShareQueueNum           int32  `prop:"defaultPopShareQueueNum" min:"-1"`
@@ -84,6 +88,8 @@ func DefaultBroker() Broker {
 		RegisterBrokerTimeoutMills: 24_000, ForceRegister: true,
 		RetrieveMessageFromPopRetryV1: true, PopFromRetryProbability: 20,
 		PriorityOrderAsc: true, ReviveQueueNum: 8, PopPollingSize: 1024,
+		EnableLiteEventMode: true,
+		MaxClientEventCount: 100, LiteEventCheckInterval: 10_000, LiteEventFullDispatchDelayTime: 10_000,
 		MaxPopPollingSize: 100_000, PopInflightMessageThreshold: 10_000,
 		DefaultMessageRequestMode: "PULL", DefaultPopShareQueueNum: -1,
 		TransactionTimeOut: 6_000, TransactionCheckMax: 15, TransactionCheckInterval: 30_000,
@@ -113,6 +119,10 @@ type Store struct {
 	EnabledAppendPropCRC      bool   `prop:"enabledAppendPropCRC" fixed:"true"`
 	DefaultQueryMaxNum        int32  `prop:"defaultQueryMaxNum" min:"1" max:"1024"`
 	MaxTransferCountOnMessage int32  `prop:"maxTransferCountOnMessageInMemory" min:"1" max:"1024"`
+	EnableLmq                 bool   `prop:"enableLmq"`
+	EnableMultiDispatch       bool   `prop:"enableMultiDispatch"`
+	EnableLmqQuota            bool   `prop:"enableLmqQuota"`
+	MaxLmqConsumeQueueNum     int32  `prop:"maxLmqConsumeQueueNum" min:"1"`
 }
 
 // DefaultStore is a store that was told nothing.
@@ -126,7 +136,7 @@ func DefaultStore() Store {
 		MessageDelayLevel:       "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
 		TimerMaxDelaySec:        259_200, TimerPrecisionMs: 1_000, TimerWheelEnable: true,
 		FlushDelayOffsetInterval: 10_000, MessageIndexEnable: true, DefaultQueryMaxNum: 32,
-		MaxTransferCountOnMessage: 32,
+		MaxTransferCountOnMessage: 32, EnableLmq: true, EnableMultiDispatch: true, MaxLmqConsumeQueueNum: 20_000,
 	}
 }
 

@@ -31,6 +31,10 @@ var (
 	ErrSlaveUnavailable = errors.New("stored, but no slave is there to replicate to")
 	ErrTimeout          = errors.New("broker did not answer in time")
 	ErrUnsupported      = errors.New("not served")
+
+	ErrLiteTopicQuota        = errors.New("too many lite topics")
+	ErrLiteSubscriptionQuota = errors.New("too many lite subscriptions")
+	ErrIllegalLite           = errors.New("illegal lite subscription")
 )
 
 // Backend carries out what a proxy decided.

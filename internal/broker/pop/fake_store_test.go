@@ -36,6 +36,10 @@ func newMemStore(now func() int64) *memStore {
 	return &memStore{queues: map[storage.QueueName]*memQueue{}, log: map[int64][]byte{}, now: now, failTopics: map[string]error{}}
 }
 
+func (s *memStore) AppendLight(m *message.Message, _ []string, _ bool, done func(storage.Placed, error)) {
+	s.Append(m, done)
+}
+
 func (s *memStore) AppendHeld(m *message.Message, done func(storage.Placed, error)) {
 	s.Append(m, done)
 }

@@ -24,7 +24,6 @@ var (
 	ErrNotYet          = errors.New("broker unable to service, until")
 	ErrTransaction     = errors.New("transaction messages are not served by this version")
 	ErrTimer           = errors.New("delivery at an arbitrary time is not served by this version, use a delay level")
-	ErrLite            = errors.New("lite topics are not served by this version")
 )
 
 // checkTopic finds the topic of a send, or creates it where the rules allow, and settles
@@ -39,6 +38,9 @@ func (p *Publisher) checkTopic(r *Request) (cfg *topic.Config, created bool, err
 		if err := names.CheckTopic(m.Topic); err != nil {
 			return nil, false, fmt.Errorf("%w: %w", ErrTopicIllegal, err)
 		}
+	}
+	if names.IsLite(m.Topic) {
+		return nil, false, fmt.Errorf("%w: %s is the queue of a lite topic: send to its parent, with the lite topic in property %s", ErrTopicIllegal, m.Topic, message.PropertyLiteTopic)
 	}
 	if names.ForbiddenToSend(m.Topic) {
 		return nil, false, fmt.Errorf("%w: %s", ErrForbidden, m.Topic)
@@ -118,6 +120,9 @@ func (p *Publisher) checkBatch(head *message.Message, ms []*message.Message) err
 			return fmt.Errorf("message %d of the batch: %w", i, err)
 		}
 		t := readTraits(m.Properties)
+		if t.hasLite {
+			return fmt.Errorf("%w: message %d of the batch is for lite topic %s, and a batch can't be for one", ErrMessageIllegal, i, t.lite)
+		}
 		if t.level > 0 || t.timer {
 			return fmt.Errorf("%w: message %d of the batch has a delay, which a batch can't have", ErrMessageIllegal, i)
 		}

@@ -30,6 +30,7 @@ import (
 type Store interface {
 	Append(m *message.Message, done func(storage.Placed, error))
 	AppendHeld(m *message.Message, done func(storage.Placed, error))
+	AppendLight(m *message.Message, queues []string, held bool, done func(storage.Placed, error))
 	AppendBatch(ms []*message.Message, done func([]storage.Placed, error))
 	ReadAt(physicalOffset int64) ([]byte, error)
 }
@@ -58,10 +59,12 @@ type Options struct {
 	// Announce makes topics that were just created known to the name servers and then
 	// calls known, from any goroutine. nil: they need not know.
 	Announce func(topics []string, known func())
-	Broker   *config.Live[config.Broker]
-	MaxBody  func() int // bytes; nil: 4 MiB
-	Levels   Levels
-	Events   Events
+	// Lights reports whether messages get into further queues beside their own. nil: they do.
+	Lights  func() bool
+	Broker  *config.Live[config.Broker]
+	MaxBody func() int // bytes; nil: 4 MiB
+	Levels  Levels
+	Events  Events
 }
 
 // Events tell what happened; each may be nil.
@@ -85,6 +88,9 @@ func New(o Options) *Publisher {
 	}
 	if o.Levels == nil {
 		o.Levels = DefaultLevels()
+	}
+	if o.Lights == nil {
+		o.Lights = func() bool { return true }
 	}
 	if o.Ordered == nil {
 		o.Ordered = func(string) bool { return false }
@@ -140,11 +146,7 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	scratch := scratchPool.Get().(*[]byte)
 	p.fillIn(m, &t, r, scratch)
 	divert(m, &t, p.o.Levels)
-	if r.Held {
-		p.o.Store.AppendHeld(m, done)
-	} else {
-		p.o.Store.Append(m, done)
-	}
+	p.append(m, t.lights, r.Held, done)
 	scratchPool.Put(scratch)
 }
 
@@ -168,6 +170,11 @@ func (p *Publisher) check(r *Request, t *traits) error {
 		r.QueueID = m.QueueID
 		return p.spendRetry(m, t, r.MaxReconsumeTimes)
 	}
+	if t.hasLite || t.multi != "" {
+		if err := t.settleLights(m, cfg, p.o.Lights()); err != nil {
+			return err
+		}
+	}
 	t.prioritise(m, cfg.WriteQueues)
 	t.created, r.QueueID = created, m.QueueID
 	return nil
@@ -179,6 +186,9 @@ var scratchPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return
 // fillIn adds what the server adds to the properties, in scratch, and takes out what a
 // client may not say.
 func (p *Publisher) fillIn(m *message.Message, t *traits, r *Request, scratch *[]byte) {
+	if t.placed {
+		m.Properties = m.Properties.Without(message.PropertyInnerMultiQueueOffset)
+	}
 	if t.foreign {
 		m.Properties = m.Properties.Without(message.PropertyPopCheckpoint, message.PropertySource,
 			PropertyDeadLetterReason, PropertyDeadLetterAttempts)

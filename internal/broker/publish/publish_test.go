@@ -19,6 +19,7 @@ import (
 // fakeStore keeps copies of what was appended.
 type fakeStore struct {
 	stored []*message.Message
+	lights []string
 	fail   error
 }
 
@@ -33,6 +34,11 @@ func (s *fakeStore) Append(m *message.Message, done func(storage.Placed, error))
 	}
 	s.stored = append(s.stored, m.Clone())
 	done(storage.Placed{QueueID: m.QueueID, QueueOffset: int64(len(s.stored) - 1)}, nil)
+}
+
+func (s *fakeStore) AppendLight(m *message.Message, queues []string, _ bool, done func(storage.Placed, error)) {
+	s.lights = append(s.lights, queues...)
+	s.Append(m, done)
 }
 
 func (s *fakeStore) AppendBatch(ms []*message.Message, done func([]storage.Placed, error)) {
@@ -78,6 +84,7 @@ func newFixture(t *testing.T) *fixture {
 	for _, c := range []*topic.Config{
 		{Name: "T", ReadQueues: 4, WriteQueues: 2, Perm: 6},
 		{Name: "Priority", ReadQueues: 4, WriteQueues: 3, Perm: 6, Attributes: map[string]string{"+message.type": "PRIORITY"}},
+		{Name: "Lite", ReadQueues: 4, WriteQueues: 2, Perm: 6, Attributes: map[string]string{"+message.type": "LITE"}},
 		{Name: "ReadOnly", ReadQueues: 1, WriteQueues: 1, Perm: 4},
 		{Name: "Compacted", ReadQueues: 1, WriteQueues: 1, Perm: 6, Attributes: map[string]string{"+cleanup.policy": "COMPACTION"}},
 	} {
@@ -151,7 +158,13 @@ func TestSend(t *testing.T) {
 		{name: "retry of an old client's transaction message", topic: "T", props: "UNIQ_KEY=K;TRAN_MSG=true;DELAY=3;",
 			tune: func(f *fixture, r *Request) { r.Message.ReconsumeTimes = 1 },
 			want: `SCHEDULE_TOPIC_XXXX 2 r1 "x" UNIQ_KEY=K;TRAN_MSG=true;` + cluster + `DELAY=3;REAL_TOPIC=T;REAL_QID=0;`},
-		{name: "lite", topic: "T", props: "__LITE_TOPIC=l;", err: ErrLite},
+		{name: "lite topic of a parent of another type", topic: "T", props: "__LITE_TOPIC=l;", err: ErrLiteTopic},
+		{name: "lite topic that is blank", topic: "Lite", props: "__LITE_TOPIC= ;", err: ErrLiteTopic},
+		{name: "lite topic that is too long", topic: "Lite", props: "__LITE_TOPIC=" + strings.Repeat("l", 65) + ";", err: ErrLiteTopic},
+		{name: "lite topic of illegal characters", topic: "Lite", props: "__LITE_TOPIC=a$b;", err: ErrLiteTopic},
+		{name: "lite topic and delay level", topic: "Lite", props: "__LITE_TOPIC=l;DELAY=3;", err: ErrLiteTopic},
+		{name: "light queue with a slash", topic: "T", props: "INNER_MULTI_DISPATCH=%LMQ%a/b;", err: ErrMessageIllegal},
+		{name: "light queue of a lite topic", topic: "T", props: "INNER_MULTI_DISPATCH=%LMQ%$T$l;", err: ErrMessageIllegal},
 		{name: "R105 separator in a value", topic: "T", props: "a=b=c;UNIQ_KEY=K;", err: ErrMessageIllegal},
 		{name: "R105 pair without value", topic: "T", props: "a;UNIQ_KEY=K;", err: ErrMessageIllegal},
 		{name: "unknown topic, no template", topic: "Nope", err: ErrTopicNotFound},

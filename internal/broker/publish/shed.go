@@ -42,6 +42,7 @@ func shed(m *message.Message) {
 // there is no delay.
 func (p *Publisher) store(m *message.Message, source string, left func(), done func(error)) {
 	t := readTraits(m.Properties)
+	lights := p.lightsOf(m, &t)
 	plain := *m
 	divert(m, &t, p.o.Levels)
 	shed(m)
@@ -51,7 +52,7 @@ func (p *Publisher) store(m *message.Message, source string, left func(), done f
 		shed(m)
 	}
 	named := source == "" || left == nil || m.Properties.Value(message.PropertySource) == source
-	p.o.Store.Append(m, func(_ storage.Placed, err error) {
+	p.append(m, lights, false, func(_ storage.Placed, err error) {
 		if err == nil && !named {
 			left()
 		}

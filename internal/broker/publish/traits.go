@@ -20,7 +20,11 @@ type traits struct {
 	transaction bool
 	ordered     bool // has a message group
 	timer       bool // one of the three properties of an arbitrary delivery time
-	lite        bool
+	hasLite     bool
+	lite        string // topic
+	multi       string // the further queues that the message names
+	placed      bool   // holds offsets of further queues, which only the server gives
+	lights      []string
 	foreign     bool // holds properties that only the server writes
 	addKey      bool
 	level       int32 // DELAY as a number
@@ -48,7 +52,11 @@ func readTraits(p message.Properties) (t traits) {
 		case message.PropertyTimerDelayMs, message.PropertyTimerDelaySec, message.PropertyTimerDeliverMs:
 			t.timer = true
 		case message.PropertyLiteTopic:
-			t.lite = true
+			t.hasLite, t.lite = true, value
+		case message.PropertyInnerMultiDispatch:
+			t.multi = value
+		case message.PropertyInnerMultiQueueOffset:
+			t.placed = true
 		case message.PropertyPopCheckpoint, message.PropertySource, PropertyDeadLetterReason, PropertyDeadLetterAttempts:
 			t.foreign = true
 		}
@@ -81,9 +89,6 @@ func (t *traits) check(m *message.Message) error {
 	if t.timer && t.level == 0 {
 		return ErrTimer
 	}
-	if t.lite {
-		return ErrLite
-	}
 	return nil
 }
 
@@ -95,7 +100,7 @@ func (t *traits) prioritise(m *message.Message, queues int32) {
 	if t.priority == "" {
 		return
 	}
-	if t.transaction || t.delay != "" || t.timer || t.ordered {
+	if t.transaction || t.delay != "" || t.timer || t.ordered || t.hasLite {
 		m.Properties = m.Properties.Without(message.PropertyPriority)
 		return
 	}

@@ -55,6 +55,10 @@ func (f *fakeLog) MaxOffset(_ string, q int32) int64 {
 	return int64(len(f.queues[q]))
 }
 
+func (f *fakeLog) AppendLight(m *message.Message, _ []string, _ bool, done func(storage.Placed, error)) {
+	f.Append(m, done)
+}
+
 func (f *fakeLog) AppendHeld(m *message.Message, done func(storage.Placed, error)) { f.Append(m, done) }
 
 func (f *fakeLog) Append(m *message.Message, done func(storage.Placed, error)) {

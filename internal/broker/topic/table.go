@@ -88,13 +88,21 @@ func (t *Table) addSystemTopics() error {
 	})
 }
 
-// Get returns the topic as it is now.
+// Get returns the topic as it is now. A light queue, which messages get into beside their
+// own, is a topic of one queue that stands in no table.
 func (t *Table) Get(name string) (*Config, bool) {
 	c, ok := t.configs.Load(name)
 	if !ok {
-		return nil, false
+		return light(name)
 	}
 	return c.(*Config), true
+}
+
+func light(name string) (*Config, bool) {
+	if !names.IsLight(name) || names.CheckLight(name) != nil {
+		return nil, false
+	}
+	return &Config{Name: name, ReadQueues: 1, WriteQueues: 1, Perm: PermRead | PermWrite, FilterType: SingleTag}, true
 }
 
 // All returns every topic, sorted by name.

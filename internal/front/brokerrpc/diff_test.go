@@ -31,7 +31,7 @@ func TestDiffRefusedSends(t *testing.T) {
 		{"topic without write permission", "RO", "x", "", 0, 16, "permission 4"},
 		{"delivery at a time", "T", "x", "TIMER_DELAY_SEC\x0160\x02", 0, 1, "not served"},
 		{"half message", "T", "x", "TRAN_MSG\x01true\x02PGROUP\x01p\x02", 0, 16, "not served"},
-		{"lite topic", "T", "x", "__LITE_TOPIC\x01l\x02", 0, 1, "not served"},
+		{"lite topic of a topic that is not their parent", "T", "x", "__LITE_TOPIC\x01l\x02", 0, 13, "message.type LITE"},
 	} {
 		r := n.call(remoting.ReqSendMessageV2, sendHeader(c.topic, 0, c.props), []byte(c.body))
 		if r.Code != c.bolide || r.Code == c.apache || !strings.Contains(r.Remark, c.remark) {

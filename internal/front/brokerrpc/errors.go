@@ -39,7 +39,9 @@ var codes = []struct {
 	{err: publish.ErrNotYet, code: remoting.ResSystemError},
 	{err: publish.ErrTransaction, code: remoting.ResNoPermission},
 	{err: publish.ErrTimer, code: remoting.ResSystemError},
-	{err: publish.ErrLite, code: remoting.ResSystemError},
+	{err: publish.ErrLightsOff, code: remoting.ResSystemError},
+	{err: publish.ErrLiteTopic, code: remoting.ResMessageIllegal},
+	{err: storage.ErrTooManyLights, code: remoting.ResLMQQuotaExceeded},
 
 	{err: pull.ErrBrokerUnreadable, code: remoting.ResNoPermission},
 	{err: pull.ErrLiteOff, code: remoting.ResNoPermission},

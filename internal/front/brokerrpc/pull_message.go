@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -16,6 +17,9 @@ func (s *Server) pull(r *transport.Request, lite bool) {
 	var h remoting.PullMessageRequest
 	if !s.read(r, &h) {
 		return
+	}
+	if h.LiteTopic != "" {
+		h.Topic = names.Lite(h.Topic, h.LiteTopic)
 	}
 	q := pull.Request{
 		Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Offset: h.QueueOffset, Lite: lite,

@@ -113,7 +113,28 @@ func TestIdleSettingsSayWhy(t *testing.T) {
 	n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("reviveQueueNum=8"), nil)
 }
 
+// newLight is the code that a message for a light queue gets that is not there yet.
+func newLight(n *node) any {
+	queue := fmt.Sprintf("%%LMQ%%%d", n.Store.Lights())
+	return n.call(remoting.ReqSendMessageV2, sendHeader("T", 0, "INNER_MULTI_DISPATCH\x01"+queue+"\x02"), []byte("x")).Code
+}
+
+// lightEnd is the number of messages in a light queue after one more was sent to it.
+func lightEnd(n *node) any {
+	n.send("T", 0, "x", "INNER_MULTI_DISPATCH\x01%LMQ%q\x02")
+	until(n.t, "dispatch", func() bool { return n.Store.LogMax() == n.Store.LogEnd() })
+	return n.Store.MaxOffset("%LMQ%q", 0)
+}
+
 var probes = map[string]probe{
+	"enableLmq":           {value: "false", see: lightEnd, from: int64(1), to: int64(1)},
+	"enableMultiDispatch": {value: "false", see: lightEnd, from: int64(1), to: int64(1)},
+	"enableLmqQuota": {value: "true", prepare: func(n *node) {
+		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("maxLmqConsumeQueueNum=1"), nil)
+	}, see: newLight, from: int32(0), to: int32(remoting.ResLMQQuotaExceeded)},
+	"maxLmqConsumeQueueNum": {value: "1", prepare: func(n *node) {
+		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("enableLmqQuota=true"), nil)
+	}, see: newLight, from: int32(0), to: int32(remoting.ResLMQQuotaExceeded)},
 	"regionId":         {value: "moon", see: func(n *node) any { return n.send("T", 0, "x", "").Region }, from: "DefaultRegion", to: "moon"},
 	"traceOn":          {value: "false", see: func(n *node) any { return n.send("T", 0, "x", "").TraceOn }, from: "true", to: "false"},
 	"brokerPermission": {value: "4", see: sendCode("T", 1), from: int32(0), to: int32(remoting.ResNoPermission)},

@@ -28,6 +28,25 @@ func CheckTopic(topic string) error {
 // CheckGroup reports why group is not a legal name for a group.
 func CheckGroup(group string) error { return check("group", group, MaxGroup) }
 
+// MaxLite is the most bytes that a lite topic's name may have.
+const MaxLite = 64
+
+// CheckLite reports why lite is not a legal name for a lite topic.
+func CheckLite(lite string) error {
+	switch {
+	case strings.TrimSpace(lite) == "":
+		return fmt.Errorf("%w: the lite topic is blank", ErrIllegal)
+	case len(lite) > MaxLite:
+		return fmt.Errorf("%w: the lite topic has %d bytes, the limit is %d", ErrIllegal, len(lite), MaxLite)
+	}
+	for i := 0; i < len(lite); i++ {
+		if c := lite[i]; !legal[c] || c == '%' || c == '|' {
+			return fmt.Errorf("%w: the lite topic %.200q may hold only letters, digits, - and _", ErrIllegal, lite)
+		}
+	}
+	return nil
+}
+
 // MaxLight is the most bytes that a light queue's name may have: it can be a folder's.
 const MaxLight = 255
 
