@@ -81,13 +81,13 @@ var reports = []report{
 	{id: "R072", fault: "one stuck message lets thousands be repeated", why: "the client's part: it decides what it takes in beside an unfinished message"},
 	{id: "R073", fault: "fewer queues strand messages"},
 
-	{id: "R074", fault: "a long limit for delays overflows", why: "delivery at any time is not served yet; a delay level has no limit of its own"},
-	{id: "R075", fault: "the limits for delays differ by protocol", why: "delivery at any time is not served yet"},
+	{id: "R074", fault: "a long limit for delays overflows"},
+	{id: "R075", fault: "the limits for delays differ by protocol"},
 	{id: "R076", fault: "a restart during delivery delivers delayed messages twice"},
 	{id: "R077", fault: "one failed write makes a whole batch be written again"},
 	{id: "R078", fault: "a due message is dropped after a few failures"},
 	{id: "R079", fault: "a wrong position of a delay level stops all of it"},
-	{id: "R080", fault: "timers fire early, or are lost in a crash", rest: "delivery at any time, which is not served yet"},
+	{id: "R080", fault: "timers fire early, or are lost in a crash"},
 	{id: "R081", fault: "a scheduled message can't be taken back", why: "recall is not served yet"},
 	{id: "R082", fault: "batches with delays slip through the check"},
 

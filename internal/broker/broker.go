@@ -68,6 +68,7 @@ type Options struct {
 type Tuning struct {
 	IndexSlots, IndexEntries int
 	MaxWaiting               int // suspended requests in all
+	NearTimers               int // timers whose places are kept in memory
 	Retention                storage.Retention
 }
 
@@ -78,6 +79,7 @@ type Events struct {
 	Pull    pull.Events
 	Pop     pop.Events
 	Timer   timer.Events
+	Wheel   timer.WheelEvents
 	Clients clients.Events
 	// Missed tells that a group's count has grown: log files went before it came to them.
 	Missed func(Missed)
@@ -104,6 +106,7 @@ type Broker struct {
 	Pull        *pull.Puller
 	Pop         *pop.Popper
 	Timer       *timer.Timer
+	Wheel       *timer.Wheel
 	Admin       *admin.Admin
 
 	missed       missed
@@ -146,6 +149,7 @@ func (b *Broker) Loops() []Loop {
 		Loop{"clients", b.Clients.Run},
 		Loop{"long polls", b.LongPoll.Run},
 		Loop{"delay levels", b.Timer.Run},
+		Loop{"timers", b.Wheel.Run},
 	)
 }
 

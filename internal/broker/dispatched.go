@@ -20,6 +20,10 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 			b.Timer.Arrived(d.QueueID, d.StoreTimestamp)
 			continue
 		}
+		if d.Topic == names.WheelTimer {
+			b.Wheel.Arrived(d)
+			continue
+		}
 		b.LongPoll.Arrived(longpoll.Arrival{Topic: d.Topic, QueueID: d.QueueID, Offset: d.QueueOffset, TagsCode: d.TagsCode,
 			Physical: d.PhysicalOffset, Size: d.Size})
 	}
@@ -28,7 +32,7 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 // left ends the state that a message was born from: its copy is in the log and visible
 // (P6). Each owner knows its own names.
 func (b *Broker) left(source string) {
-	if b.Timer.Dispatched(source) || b.Pop.Dispatched(source) || b.Admin.Dispatched(source) {
+	if b.Timer.Dispatched(source) || b.Wheel.Dispatched(source) || b.Pop.Dispatched(source) || b.Admin.Dispatched(source) {
 		return
 	}
 }

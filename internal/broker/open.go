@@ -125,12 +125,18 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		Events: o.Events.Clients, Log: o.Log})
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
-		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels, Events: b.publishEvents(o)})
+		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels,
+		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, Events: b.publishEvents(o)})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: func() int { return int(o.StoreConfig.Get().MaxTransferCountOnMessage) }, Events: b.pullEvents(o)})
 	b.Timer, err = timer.Open(timer.Options{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
 		Events: b.timerEvents(o), Log: o.Log})
+	if err != nil {
+		return err
+	}
+	b.Wheel, err = timer.OpenWheel(timer.WheelOptions{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
+		Events: o.Events.Wheel, Near: o.Tune.NearTimers, Log: o.Log})
 	if err != nil {
 		return err
 	}
@@ -232,6 +238,9 @@ func (b *Broker) reconcile() error {
 		b.log.Warn("consumer offsets were outside their queues", "moved", moved)
 	}
 	timers := b.Timer.Clamp()
+	if _, err := b.Wheel.Clamp(); err != nil {
+		return fmt.Errorf("bring the index of the timers up to their queue: %w", err)
+	}
 	if err := b.Admin.Sweep(b.Store.Topics()); err != nil {
 		return err
 	}
@@ -294,6 +303,7 @@ func (b *Broker) syncLog() error {
 // settle makes durable what dispatch has changed in the state, before the store forgets
 // that it was dispatched.
 func (b *Broker) settle() error {
+	b.Wheel.Settle()
 	if err := b.State.Commit(b.State.NewBatch()); err != nil {
 		return err
 	}
@@ -306,6 +316,11 @@ func (b *Broker) groupLimits(name string) (publish.GroupLimits, error) {
 		return publish.GroupLimits{}, err
 	}
 	return publish.GroupLimits{RetryQueues: g.RetryQueues, RetryMaxTimes: g.RetryMaxTimes}, nil
+}
+
+func (b *Broker) timerRules() publish.TimerRules {
+	sc := b.StoreConfig.Get()
+	return publish.TimerRules{Enabled: sc.TimerWheelEnable, MaxDelaySec: sc.TimerMaxDelaySec}
 }
 
 // forbidden reports whether a group may not read a topic by command (353).

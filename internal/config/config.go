@@ -111,9 +111,9 @@ type Store struct {
 	DiskMaxUsedSpaceRatio     int32  `prop:"diskMaxUsedSpaceRatio" min:"10" max:"95" fixed:"true"`
 	CleanFileForciblyEnable   bool   `prop:"cleanFileForciblyEnable" fixed:"true"`
 	MessageDelayLevel         string `prop:"messageDelayLevel" fixed:"true"`
-	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" min:"1" idle:"delivery at any time is not served yet"`
-	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" min:"100" max:"1000" idle:"delivery at any time is not served yet"`
-	TimerWheelEnable          bool   `prop:"timerWheelEnable" idle:"delivery at any time is not served yet"`
+	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" min:"1" max:"3153600000"`
+	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" min:"100" max:"1000" idle:"times of delivery are kept to the millisecond"`
+	TimerWheelEnable          bool   `prop:"timerWheelEnable"`
 	FlushDelayOffsetInterval  int64  `prop:"flushDelayOffsetInterval" min:"100" idle:"how far each delay level has come is stored with each delivery"`
 	MessageIndexEnable        bool   `prop:"messageIndexEnable" fixed:"true" idle:"keys are always indexed"`
 	EnabledAppendPropCRC      bool   `prop:"enabledAppendPropCRC" fixed:"true"`
@@ -167,7 +167,7 @@ type Proxy struct {
 	MaxUserPropertySize         int32 `prop:"maxUserPropertySize" fixed:"true" min:"0"`
 	UserPropertyMaxNum          int32 `prop:"userPropertyMaxNum" fixed:"true" min:"0" max:"512"`
 	MaxMessageGroupSize         int32 `prop:"maxMessageGroupSize" fixed:"true" min:"1"`
-	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" fixed:"true" min:"1"`
+	MaxDelayTimeMills           int64 `prop:"maxDelayTimeMills" fixed:"true" min:"1" idle:"both protocols have one limit: timerMaxDelaySec"`
 	MinInvisibleTimeMillsOnRecv int64 `prop:"minInvisibleTimeMillsForRecv" fixed:"true" min:"1" max:"3153600000000"`
 	MaxInvisibleTimeMills       int64 `prop:"maxInvisibleTimeMills" fixed:"true" min:"1" max:"3153600000000"`
 	LongPollingMinTimeMillis    int64 `prop:"grpcClientConsumerMinLongPollingTimeoutMillis" fixed:"true" min:"1" max:"86400000"`

@@ -57,7 +57,7 @@ func TestWithoutEffect(t *testing.T) {
 		"fileReservedTime":    "48",    // has an effect
 		"recallMessageEnablE": "false", // unknown, which is another's to say
 	}, &s, &b)
-	if len(got) != 1 || got[0].Name != "timerPrecisionMs" || !strings.Contains(got[0].Why, "not served") {
+	if len(got) != 1 || got[0].Name != "timerPrecisionMs" || !strings.Contains(got[0].Why, "millisecond") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -23,6 +23,7 @@ var (
 	ErrExpiredHandle    = errors.New("receipt handle is expired")
 	ErrStaleHandle      = errors.New("receipt handle was replaced by a later one")
 	ErrIllegalMessage   = errors.New("message is illegal")
+	ErrDeliveryTime     = errors.New("illegal delivery time")
 	ErrMessageTooLarge  = errors.New("message is too large")
 	ErrMessageNotFound  = errors.New("message not found")
 	ErrBusy             = errors.New("server is busy")

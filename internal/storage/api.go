@@ -227,7 +227,9 @@ type Dispatched struct {
 	SysFlag        int32
 	Source         string // value of PropertySource
 	Tag            string
-	Light          bool // told once more, for a queue beside the record's own
+	Light          bool   // told once more, for a queue beside the record's own
+	Due            int64  // of a timer: when it is to be delivered; 0 for everything else
+	RealTopic      string // of a timer: where to
 }
 
 // ReadStatus is the outcome of a Read, with Apache RocketMQ's meanings.

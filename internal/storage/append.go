@@ -24,7 +24,9 @@ type note struct {
 	tag      string
 	source   string
 	lights   []light
-	keys     int // in hashes; more keys are all in more
+	due      int64  // of a timer
+	real     string // the topic that a timer is for
+	keys     int    // in hashes; more keys are all in more
 	hashes   [3]int32
 	more     []int32
 }
@@ -211,6 +213,7 @@ func (e *Engine) describe(n *note, m *message.Message) *consumequeue.Queue {
 	} else {
 		topicHash = keyindex.TopicHash(m.Topic)
 	}
+	timer := false
 	for rest := string(m.Properties); rest != ""; {
 		pair := rest
 		if i := strings.IndexByte(rest, valueEnd); i >= 0 {
@@ -241,14 +244,29 @@ func (e *Engine) describe(n *note, m *message.Message) *consumequeue.Queue {
 			if m.Topic == names.Schedule {
 				n.delay = e.delayOf(value)
 			}
+		case message.PropertyTimerOutMs:
+			timer = timer || m.Topic == names.WheelTimer
 		case PropertySource:
 			n.source = strings.Clone(value)
 		}
+	}
+	if timer {
+		e.describeTimer(n, m.Properties)
 	}
 	if kind == message.SysTransactionRollback {
 		n.keys, n.more = 0, nil
 	}
 	return n.queue
+}
+
+// describeTimer fills in when a timer is due and for which topic. One that takes another back
+// is never due.
+func (e *Engine) describeTimer(n *note, p message.Properties) {
+	if p.Has(message.PropertyTimerDeleteUniqKey) {
+		return
+	}
+	n.due, _ = message.TimerDue(p)
+	n.real = e.tags.intern(p.Value(message.PropertyRealTopic))
 }
 
 // The separators of the properties text.

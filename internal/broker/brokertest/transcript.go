@@ -3,7 +3,9 @@ package brokertest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +40,7 @@ import (
 //	advance 10s | delete topic=T | restart | kill
 //	queue topic=T queue=0: what a queue holds
 //	progress: how far the delay levels are
+//	timers: how many messages wait for a time of their own
 type transcript struct {
 	t       *testing.T
 	b       *Broker
@@ -120,6 +123,8 @@ func (tr *transcript) command(_ *testing.T, d *datadriven.TestData) string {
 		return tr.queue(str(d, "topic", "T"), num(d, "queue", 0))
 	case "progress":
 		return tr.progress()
+	case "timers":
+		return tr.timers()
 	}
 	d.Fatalf(tr.t, "unknown command %s", d.Cmd)
 	return ""
@@ -316,6 +321,21 @@ func (tr *transcript) progress() string {
 	return b.String()
 }
 
+func (tr *transcript) timers() string {
+	counts := tr.b.Wheel.Counts()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&b, "%s: %d\n", name, counts[name])
+	}
+	if b.Len() == 0 {
+		return "none\n"
+	}
+	return b.String()
+}
+
+// undated is what a timer's source begins with.
+var undated = regexp.MustCompile(`^timer/\d+/`)
+
 // show is a record in one line. Generated values are left out.
 func show(record []byte) string {
 	m := new(message.Message)
@@ -327,8 +347,11 @@ func show(record []byte) string {
 		switch name {
 		case message.PropertyUniqKey, message.PropertyCluster, message.PropertyCRC:
 			continue
-		case message.PropertyOriginMessageID, message.PropertyFirstPopTime:
+		case message.PropertyOriginMessageID, message.PropertyFirstPopTime, message.PropertyTimerOutMs, message.PropertyTimerEnqueueMs,
+			message.PropertyTimerDequeueMs:
 			value = "…"
+		case message.PropertySource:
+			value = undated.ReplaceAllString(value, "timer/…/")
 		}
 		props = append(props, name+"="+value)
 	}

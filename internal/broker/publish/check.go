@@ -23,7 +23,8 @@ var (
 	ErrMessageNotFound = errors.New("no message at this offset")
 	ErrNotYet          = errors.New("broker unable to service, until")
 	ErrTransaction     = errors.New("transaction messages are not served by this version")
-	ErrTimer           = errors.New("delivery at an arbitrary time is not served by this version, use a delay level")
+	ErrTimer           = errors.New("illegal delivery time")
+	ErrTimersOff       = errors.New("messages for a time of delivery are switched off")
 )
 
 // checkTopic finds the topic of a send, or creates it where the rules allow, and settles

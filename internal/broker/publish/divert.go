@@ -6,13 +6,21 @@ import (
 )
 
 // divert sends a message with a delay level to the queue of its level in the schedule
-// topic, with its own topic and queue in two properties. Everything else stays where it
-// is. Other kinds of delay beside a level do not count and are taken out.
+// topic, and one that is due at a later time to the topic of the timers, with its own topic
+// and queue in two properties. Everything else stays where it is. Other kinds of delay beside
+// a level do not count and are taken out.
 func divert(m *message.Message, t *traits, levels Levels) {
-	if t.level <= 0 || m.Topic == names.Schedule {
+	if t.level <= 0 && t.due <= 0 || m.Topic == names.Schedule {
 		return
 	}
-	if kind := message.TransactionType(m.SysFlag); kind == message.SysTransactionRollback {
+	kind := message.TransactionType(m.SysFlag)
+	if kind == message.SysTransactionRollback {
+		return
+	}
+	if t.level <= 0 {
+		if kind != message.SysTransactionPrepared {
+			toWheel(m, t.due)
+		}
 		return
 	}
 	if t.timer {

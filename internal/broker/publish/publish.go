@@ -1,6 +1,7 @@
 // Package publish is the only way a message enters the store: it checks topic and size,
 // fills in what the server adds, and diverts what does not go to its own topic at once:
-// delayed messages to the schedule topic, spent retries to the dead-letter topic.
+// delayed messages to the schedule topic, those for a time to the timers' topic, spent retries
+// to the dead-letter topic.
 //
 // Invariants: a message that is refused leaves no trace; done is called exactly once,
 // either before the call returns (refusals) or by the log's writer; where a message goes
@@ -17,6 +18,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
@@ -60,11 +62,13 @@ type Options struct {
 	// calls known, from any goroutine. nil: they need not know.
 	Announce func(topics []string, known func())
 	// Lights reports whether messages get into further queues beside their own. nil: they do.
-	Lights  func() bool
-	Broker  *config.Live[config.Broker]
-	MaxBody func() int // bytes; nil: 4 MiB
-	Levels  Levels
-	Events  Events
+	Lights   func() bool
+	Broker   *config.Live[config.Broker]
+	MaxBody  func() int // bytes; nil: 4 MiB
+	Levels   Levels
+	Timers   func() TimerRules // nil: on, up to 3 days
+	NowMilli func() int64      // the protocol's time; nil: the machine's
+	Events   Events
 }
 
 // Events tell what happened; each may be nil.
@@ -92,6 +96,12 @@ func New(o Options) *Publisher {
 	if o.Lights == nil {
 		o.Lights = func() bool { return true }
 	}
+	if o.Timers == nil {
+		o.Timers = func() TimerRules { return TimerRules{Enabled: true, MaxDelaySec: 3 * 24 * 3600} }
+	}
+	if o.NowMilli == nil {
+		o.NowMilli = func() int64 { return time.Now().UnixMilli() }
+	}
 	if o.Ordered == nil {
 		o.Ordered = func(string) bool { return false }
 	}
@@ -117,6 +127,8 @@ type Request struct {
 	// QueueID is set to the queue of its topic that the message is for, wherever it is
 	// diverted to first.
 	QueueID int32
+	// Due is set to when the message will be delivered if that is later, else to 0.
+	Due int64
 	// Held says that the sender ends its round with the store's Settle.
 	Held bool
 }
@@ -145,6 +157,7 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	}
 	scratch := scratchPool.Get().(*[]byte)
 	p.fillIn(m, &t, r, scratch)
+	r.Due = t.due
 	divert(m, &t, p.o.Levels)
 	p.append(m, t.lights, r.Held, done)
 	scratchPool.Put(scratch)
@@ -157,7 +170,11 @@ func (p *Publisher) check(r *Request, t *traits) error {
 		return err
 	}
 	*t = readTraits(m.Properties)
-	if err := t.check(m); err != nil {
+	err := t.check(m)
+	if err == nil {
+		t.due, err = p.dueOf(m, t, true)
+	}
+	if err != nil {
 		return err
 	}
 	cfg, created, err := p.checkTopic(r)

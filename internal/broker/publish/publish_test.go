@@ -92,7 +92,7 @@ func newFixture(t *testing.T) *fixture {
 			t.Fatal(err)
 		}
 	}
-	f.Publisher = New(Options{Store: f.store, Topics: f.topics, Broker: f.live, MaxBody: func() int { return 100 },
+	f.Publisher = New(Options{Store: f.store, Topics: f.topics, Broker: f.live, MaxBody: func() int { return 100 }, NowMilli: func() int64 { return 1_000_000 },
 		Group: func(name string) (GroupLimits, error) {
 			g, ok := f.groups[name]
 			if !ok {
@@ -152,7 +152,26 @@ func TestSend(t *testing.T) {
 			want: `SCHEDULE_TOPIC_XXXX 0 r0 "x" UNIQ_KEY=K;` + cluster + `DELAY=1;REAL_TOPIC=T;REAL_QID=0;`},
 		{name: "negative level", topic: "T", props: "UNIQ_KEY=K;DELAY=-1;", want: `T 0 r0 "x" UNIQ_KEY=K;DELAY=-1;` + cluster},
 		{name: "level that is no number", topic: "T", props: "DELAY=soon;", err: ErrMessageIllegal},
-		{name: "delivery time", topic: "T", props: "TIMER_DELIVER_MS=1;", err: ErrTimer},
+		{name: "a time that has passed", topic: "T", props: "UNIQ_KEY=K;TIMER_DELIVER_MS=1;", want: `T 0 r0 "x" UNIQ_KEY=K;TIMER_DELIVER_MS=1;` + cluster},
+		{name: "a negative delay", topic: "T", props: "UNIQ_KEY=K;TIMER_DELAY_SEC=-9;", want: `T 0 r0 "x" UNIQ_KEY=K;TIMER_DELAY_SEC=-9;` + cluster},
+		{name: "a time", topic: "T", queue: 1, props: "UNIQ_KEY=K;TIMER_DELIVER_MS=1005000;",
+			want: `rmq_sys_wheel_timer 0 r0 "x" UNIQ_KEY=K;TIMER_DELIVER_MS=1005000;` + cluster + `TIMER_OUT_MS=1004999;REAL_TOPIC=T;REAL_QID=1;`},
+		{name: "a delay in seconds beats the others", topic: "T", props: "UNIQ_KEY=K;TIMER_DELIVER_MS=1;TIMER_DELAY_MS=2;TIMER_DELAY_SEC=3;",
+			want: `rmq_sys_wheel_timer 0 r0 "x" UNIQ_KEY=K;TIMER_DELIVER_MS=1;TIMER_DELAY_MS=2;TIMER_DELAY_SEC=3;` + cluster + `TIMER_OUT_MS=1002999;REAL_TOPIC=T;REAL_QID=0;`},
+		{name: "a delay in milliseconds that Apache's grain would hide", topic: "T", props: "UNIQ_KEY=K;TIMER_DELAY_MS=1;",
+			want: `rmq_sys_wheel_timer 0 r0 "x" UNIQ_KEY=K;TIMER_DELAY_MS=1;` + cluster + `TIMER_OUT_MS=1000001;REAL_TOPIC=T;REAL_QID=0;`},
+		{name: "a time that has been waited for", topic: "T", props: "UNIQ_KEY=K;TIMER_DELAY_SEC=9;TIMER_OUT_MS=5;",
+			want: `T 0 r0 "x" UNIQ_KEY=K;TIMER_DELAY_SEC=9;TIMER_OUT_MS=5;` + cluster},
+		{name: "a time at the limit", topic: "T", props: "UNIQ_KEY=K;TIMER_DELAY_SEC=259200;",
+			want: `rmq_sys_wheel_timer 0 r0 "x" UNIQ_KEY=K;TIMER_DELAY_SEC=259200;` + cluster + `TIMER_OUT_MS=260199999;REAL_TOPIC=T;REAL_QID=0;`},
+		{name: "a time beyond the limit", topic: "T", props: "TIMER_DELIVER_MS=260200001;", err: ErrTimer},
+		{name: "a delay that overflows", topic: "T", props: "TIMER_DELAY_SEC=9223372036854775807;", err: ErrTimer},
+		{name: "a time that is no number", topic: "T", props: "TIMER_DELIVER_MS=soon;", err: ErrTimer},
+		{name: "a recall by property", topic: "T", props: "TIMER_DELIVER_MS=1005000;TIMER_DEL_UNIQKEY=K;", err: ErrMessageIllegal},
+		{name: "forbidden: the timers' topic", topic: names.WheelTimer, props: "TIMER_OUT_MS=1;", err: ErrForbidden},
+		{name: "R061 own retry that is spent does not wait for a time", topic: "%RETRY%g", props: "UNIQ_KEY=K;TIMER_DELAY_SEC=60;",
+			tune: func(f *fixture, r *Request) { r.Message.ReconsumeTimes = 3 },
+			want: `%DLQ%g 0 r0 "x" UNIQ_KEY=K;TIMER_DELAY_SEC=60;__BOLIDE_DLQ_REASON=attempts;__BOLIDE_DLQ_ATTEMPTS=3;` + cluster},
 		{name: "half message", topic: "T", props: "TRAN_MSG=true;PGROUP=p;", err: ErrTransaction},
 		{name: "prepared flag alone", topic: "T", tune: func(f *fixture, r *Request) { r.Message.SysFlag = message.SysTransactionPrepared }, err: ErrTransaction},
 		{name: "retry of an old client's transaction message", topic: "T", props: "UNIQ_KEY=K;TRAN_MSG=true;DELAY=3;",

@@ -49,7 +49,7 @@ func (p *Publisher) spendRetry(m *message.Message, t *traits, limit int32) error
 	if err := p.bury(m, group, m.ReconsumeTimes, reason); err != nil {
 		return err
 	}
-	t.level = 0
+	t.level, t.due = 0, 0
 	return nil
 }
 

@@ -28,7 +28,7 @@ func shed(m *message.Message) {
 		if fits(m.Properties) {
 			return
 		}
-		if m.Topic == names.Schedule && (name == message.PropertyRealTopic || name == message.PropertyRealQueue) {
+		if (m.Topic == names.Schedule || m.Topic == names.WheelTimer) && (name == message.PropertyRealTopic || name == message.PropertyRealQueue) {
 			continue // it would not find its way back
 		}
 		m.Properties = m.Properties.Without(name)
@@ -43,6 +43,7 @@ func shed(m *message.Message) {
 func (p *Publisher) store(m *message.Message, source string, left func(), done func(error)) {
 	t := readTraits(m.Properties)
 	lights := p.lightsOf(m, &t)
+	t.due, _ = p.dueOf(m, &t, false) // what is no time any more is no reason to lose the message
 	plain := *m
 	divert(m, &t, p.o.Levels)
 	shed(m)

@@ -28,6 +28,7 @@ type traits struct {
 	foreign     bool // holds properties that only the server writes
 	addKey      bool
 	level       int32 // DELAY as a number
+	due         int64 // when a timer is due; 0: it is none
 	created     bool  // the send created its topic
 	dead        *deadLetter
 }
@@ -85,9 +86,6 @@ func (t *traits) check(m *message.Message) error {
 	}
 	if (t.transaction || message.TransactionType(m.SysFlag) == message.SysTransactionPrepared) && !(m.ReconsumeTimes > 0 && t.level > 0) {
 		return ErrTransaction
-	}
-	if t.timer && t.level == 0 {
-		return ErrTimer
 	}
 	return nil
 }

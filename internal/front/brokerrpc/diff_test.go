@@ -29,7 +29,8 @@ func TestDiffRefusedSends(t *testing.T) {
 		{"pair without a name", "T", "x", "\x01b\x02", 0, 13, "no name"},
 		{"delay that is no number", "T", "x", "DELAY\x01soon\x02", 1, 13, "soon"},
 		{"topic without write permission", "RO", "x", "", 0, 16, "permission 4"},
-		{"delivery at a time", "T", "x", "TIMER_DELAY_SEC\x0160\x02", 0, 1, "not served"},
+		{"recall by property", "T", "x", "TIMER_DELAY_SEC\x0160\x02TIMER_DEL_UNIQKEY\x01K\x02", 0, 13, "RECALL_MESSAGE"},
+		{"timer without a time", "rmq_sys_wheel_timer", "x", "", 0, 16, "forbidden"},
 		{"half message", "T", "x", "TRAN_MSG\x01true\x02PGROUP\x01p\x02", 0, 16, "not served"},
 		{"lite topic of a topic that is not their parent", "T", "x", "__LITE_TOPIC\x01l\x02", 0, 13, "message.type LITE"},
 	} {

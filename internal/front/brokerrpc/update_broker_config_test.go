@@ -141,7 +141,9 @@ var probes = map[string]probe{
 	"startAcceptSendRequestTimeStamp": {value: "9000000000000", see: func(n *node) any {
 		return n.call(remoting.ReqSendMessageV2, sendHeader("T", 0, ""), []byte("x")).Remark
 	}, from: "", to: "broker unable to service, until " + time.UnixMilli(9000000000000).Format("2006-01-02 15:04:05,000")},
-	"maxMessageSize": {value: "65536", see: sendCode("T", 50_000), from: int32(remoting.ResMessageIllegal), to: int32(0)},
+	"timerWheelEnable": {value: "false", see: sendTimer, from: int32(0), to: int32(remoting.ResSystemError)},
+	"timerMaxDelaySec": {value: "60", see: sendTimer, from: int32(0), to: int32(remoting.ResMessageIllegal)},
+	"maxMessageSize":   {value: "65536", see: sendCode("T", 50_000), from: int32(remoting.ResMessageIllegal), to: int32(0)},
 
 	"autoCreateTopicEnable": {value: "false", see: func(n *node) any {
 		return n.call(remoting.ReqSendMessageV2, sendHeader(fmt.Sprint("new", len(n.Topics.All())), 0, ""), []byte("x")).Code
@@ -336,6 +338,10 @@ func sendCode(topic string, size int) func(*node) any {
 	return func(n *node) any {
 		return n.call(remoting.ReqSendMessageV2, sendHeader(topic, 0, ""), make([]byte, size)).Code
 	}
+}
+
+func sendTimer(n *node) any {
+	return n.call(remoting.ReqSendMessageV2, sendHeader("T", 0, "TIMER_DELAY_SEC\x013600\x02"), []byte("x")).Code
 }
 
 func putTopic(name, attributes string) func(*node) any {

@@ -38,6 +38,7 @@ var statuses = []struct {
 	{proxy.ErrExpiredHandle, v2.Code_INVALID_RECEIPT_HANDLE, "receipt handle is expired"},
 	{proxy.ErrStaleHandle, v2.Code_INVALID_RECEIPT_HANDLE, ""},
 	{proxy.ErrMessageTooLarge, v2.Code_MESSAGE_BODY_TOO_LARGE, ""},
+	{proxy.ErrDeliveryTime, v2.Code_ILLEGAL_DELIVERY_TIME, ""},
 	{proxy.ErrIllegalMessage, v2.Code_BAD_REQUEST, ""},
 	{proxy.ErrMessageNotFound, v2.Code_MESSAGE_NOT_FOUND, ""},
 	{proxy.ErrBusy, v2.Code_TOO_MANY_REQUESTS, ""},

@@ -198,8 +198,9 @@ func (s *Service) checkKind(m *sentMessage) error {
 		return refuse(v2.Code_BAD_REQUEST, "the transaction recovery time is %d s, the most is %d", m.recoverAfter, int64(maxRecovery.Seconds()))
 	}
 	if m.hasDeliver {
-		if most := s.limits.MaxDelayTimeMills; !m.deliver.valid() || m.deliver.milli()-s.clock.NowMilli() > most {
-			return refuse(v2.Code_ILLEGAL_DELIVERY_TIME, "the max delay time of message is too large, max is %d", most)
+		// How far ahead it may be is for the broker to say, which has one limit for everybody.
+		if !m.deliver.valid() {
+			return refuse(v2.Code_ILLEGAL_DELIVERY_TIME, "delivery_timestamp is %d s and %d ns, which is no time", m.deliver.seconds, m.deliver.nanos)
 		}
 	}
 	if m.hasPriority && m.priority < 0 {
@@ -277,7 +278,7 @@ func (c *sendCall) fill(to *message.Message, m *sentMessage, now int64) {
 		}
 	}
 	if m.hasDeliver {
-		c.putNumber(message.PropertyTimerDeliverMs, m.deliver.milli())
+		c.putNumber(message.PropertyTimerDeliverMs, m.deliver.milliUp())
 	}
 	if m.hasPriority {
 		c.putNumber(message.PropertyPriority, int64(m.priority))

@@ -51,6 +51,9 @@ func (t timestamp) valid() bool {
 
 func (t timestamp) milli() int64 { return t.seconds*1000 + int64(t.nanos)/1e6 }
 
+// milliUp is the first millisecond that is not before t.
+func (t timestamp) milliUp() int64 { return t.seconds*1000 + (int64(t.nanos)+1e6-1)/1e6 }
+
 func (m *sentMessage) reset() {
 	*m = sentMessage{properties: m.properties[:0], keys: m.keys[:0]}
 }

@@ -530,11 +530,9 @@ func TestSQLFilters(t *testing.T) {
 func TestUnservedKindsAreRefused(t *testing.T) {
 	t.Parallel()
 	srv := bolidetest.Start(t)
-	srv.CreateTopic("later", "DELAY")
 	srv.CreateTopic("halves", "TRANSACTION")
 	c := dial(t, srv.GRPC(), "c")
 	for topic, sys := range map[string]*v2.SystemProperties{
-		"later":  {MessageId: "01", MessageType: v2.MessageType_DELAY, DeliveryTimestamp: timestamppb.New(time.Now().Add(time.Hour))},
 		"halves": {MessageId: "01", MessageType: v2.MessageType_TRANSACTION},
 	} {
 		resp, err := c.SendMessage(c.ctx(), &v2.SendMessageRequest{Messages: []*v2.Message{{Topic: name(topic), Body: []byte("b"), SystemProperties: sys}}})

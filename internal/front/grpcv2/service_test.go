@@ -238,9 +238,9 @@ func TestSendMessageRefusals(t *testing.T) {
 		{"group of 64 bytes", change(func(_ *v2.Message, s *v2.SystemProperties) { s.MessageGroup = proto.String(strings.Repeat("g", 64)) }), v2.Code_ILLEGAL_MESSAGE_GROUP, "message group exceed the max size 64"},
 		{"blank group", change(func(_ *v2.Message, s *v2.SystemProperties) { s.MessageGroup = proto.String("\t") }), v2.Code_ILLEGAL_MESSAGE_GROUP, ""},
 		{"lite topic", change(func(_ *v2.Message, s *v2.SystemProperties) { s.LiteTopic = proto.String("a/b") }), v2.Code_ILLEGAL_LITE_TOPIC, ""},
-		{"25 h", change(func(_ *v2.Message, s *v2.SystemProperties) {
-			s.DeliveryTimestamp = timestamppb.New(time.Now().Add(25 * time.Hour))
-		}), v2.Code_ILLEGAL_DELIVERY_TIME, "86400000"},
+		{"no time", change(func(_ *v2.Message, s *v2.SystemProperties) {
+			s.DeliveryTimestamp = &timestamppb.Timestamp{Seconds: 1, Nanos: -1}
+		}), v2.Code_ILLEGAL_DELIVERY_TIME, "-1 ns"},
 		{"slow recovery", change(func(_ *v2.Message, s *v2.SystemProperties) {
 			s.MessageType, s.OrphanedTransactionRecoveryDuration = v2.MessageType_TRANSACTION, durationpb.New(2*time.Hour)
 		}), v2.Code_BAD_REQUEST, "3600"},

@@ -36,8 +36,9 @@ const (
 	Groups      Space = 'g' // group
 	Offsets     Space = 'o' // offset: what groups have consumed
 	PullOffsets Space = 'p' // offset: broadcast and other client-kept positions
-	Timers      Space = 'd' // timer
 	LightQueues Space = 'c' // consumequeue: entries of the queues of lite topics
+	Timers      Space = 'd' // timer: how far the delay levels are
+	Wheel       Space = 'h' // timer: where the messages are that are due at a time of their own
 	PopWindows  Space = 'w' // pop: window number and pop offset of a (group, topic, queue)
 	PopRecords  Space = 'r' // pop: what is in flight
 	PopAside    Space = 'a' // pop: what is set aside
@@ -216,9 +217,13 @@ func (d *DB) Get(s Space, key []byte) ([]byte, bool, error) {
 
 // Scan calls each for all keys of the space that begin with prefix, in order. Key (without
 // the space) and value are valid during the call only.
-func (d *DB) Scan(s Space, prefix []byte, each func(key, value []byte) error) (err error) {
-	lower := spaced(s, prefix)
-	it, err := d.p.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: after(lower)})
+func (d *DB) Scan(s Space, prefix []byte, each func(key, value []byte) error) error {
+	return d.ScanFrom(s, prefix, prefix, each)
+}
+
+// ScanFrom is Scan that begins at the key from.
+func (d *DB) ScanFrom(s Space, prefix, from []byte, each func(key, value []byte) error) (err error) {
+	it, err := d.p.NewIter(&pebble.IterOptions{LowerBound: spaced(s, from), UpperBound: after(spaced(s, prefix))})
 	if err != nil {
 		return fmt.Errorf("scan state: %w", d.explain(err))
 	}

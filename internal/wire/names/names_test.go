@@ -106,7 +106,7 @@ func TestSystemNames(t *testing.T) {
 			t.Errorf("clients may not send to %s", topic)
 		}
 	}
-	for _, topic := range []string{Schedule, Half, OpHalf, RocksHalf, RocksOpHalf, TransCheckMaxTime, SelfTest, OffsetMoved} {
+	for _, topic := range []string{Schedule, WheelTimer, Half, OpHalf, RocksHalf, RocksOpHalf, TransCheckMaxTime, SelfTest, OffsetMoved} {
 		if !ForbiddenToSend(topic) {
 			t.Errorf("clients may send to %s", topic)
 		}

@@ -51,7 +51,7 @@ func IsSystemTopic(topic string) bool {
 // would be taken for the broker's own state.
 func ForbiddenToSend(topic string) bool {
 	switch topic {
-	case Schedule, Half, OpHalf, RocksHalf, RocksOpHalf, TransCheckMaxTime, SelfTest, OffsetMoved:
+	case Schedule, WheelTimer, Half, OpHalf, RocksHalf, RocksOpHalf, TransCheckMaxTime, SelfTest, OffsetMoved:
 		return true
 	}
 	return false

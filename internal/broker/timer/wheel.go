@@ -1,0 +1,453 @@
+package timer
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// WheelStore is what the wheel asks of the storage engine.
+type WheelStore interface {
+	Store
+	ReadMany(places []storage.RecordPlace) (records [][]byte, release func())
+	QueryKey(topic, key string, max int, begin, end int64) ([]storage.Record, error)
+}
+
+// WheelOptions is what a Wheel needs.
+type WheelOptions struct {
+	Store   WheelStore
+	State   *state.DB
+	Publish *publish.Publisher
+	// Topic finds the topic that a message goes to.
+	Topic  func(name string) (*topic.Config, bool)
+	Clock  *clock.Clock
+	Events WheelEvents
+	// Near is how many of the next messages are kept in memory; 0 = 65,536.
+	Near int
+	Log  *slog.Logger
+}
+
+// WheelEvents tell what happened; each may be nil.
+type WheelEvents struct {
+	Delivered func(topic string, late time.Duration)
+	Dropped   func(topic string) // the topic is gone, or what was to be delivered can't be read
+}
+
+// Wheel is the messages that are due at a time of their own. They lie in the topic of
+// Apache's timer wheel in the log; where each of them is, by due time, is in the state
+// database, and of the next ones in memory.
+//
+// A message is named by its place: due time and offset in the timers' queue. The index
+// follows the dispatcher: a record that arrives adds its place, a record that names a place
+// as its source ends it, be it the copy in the real topic, a recall, or the same message
+// again, moved to the log's end. So what dispatch replays after a crash leaves the same
+// index, whatever of it was stored before.
+//
+// What changes is collected and stored with a delay; a message that comes and goes within it
+// is never stored. What the index says is never durable before the log is.
+//
+// mu guards everything below it and is held across neither a read nor an append. One
+// goroutine delivers; recalls and moves claim a place first, and only one claim wins.
+type Wheel struct {
+	o     WheelOptions
+	alarm *clock.Alarm
+	moved chan struct{} // a place has ended
+	mu    struct {
+		sync.Mutex
+		near     entries             // a heap: all that are due before edge and not claimed for delivery
+		edge     place               // from here on they are in the database only
+		gone     map[place]struct{}  // ended, and still in near
+		claims   map[place]*claim    // being delivered, recalled or moved
+		later    []entry             // could not be written and are tried again at retryAt
+		retryAt  int64               //
+		counts   map[string]int64    // by topic
+		recounts map[string]struct{} // counts to be stored
+		next     int64               // offset in the timers' queue that the index goes up to
+		puts     map[place]entry     // to be stored
+		dels     map[place]struct{}  // to be removed
+		sent     changes             // are being stored
+		loading  map[place]struct{}  // not nil while the window is loaded: ended since that began
+		replay   bool                // recovery is not over: the database may know more than memory
+		eager    bool                // changes are stored with the first commit that comes
+		storedAt time.Time           // when changes were stored last
+		names    map[string]string   // one copy of each topic's name
+		waiters  []chan struct{}     // who waits for a claim to end
+	}
+}
+
+// place names a message.
+type place struct{ due, offset int64 }
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.due, q.due), cmp.Compare(p.offset, q.offset))
+}
+
+var noEdge = place{math.MaxInt64, math.MaxInt64}
+
+// entry is a message that waits.
+type entry struct {
+	place
+	physical int64
+	size     int32
+	topic    string // where it goes
+}
+
+// claim is a place that somebody works on.
+type claim struct {
+	entry
+	popped   bool // it is not in near
+	written  bool // its successor is in the log
+	delivery bool
+}
+
+// changes are what is being stored.
+type changes struct {
+	puts map[place]entry
+	dels map[place]struct{}
+}
+
+const (
+	nearMost = 1 << 16
+	// storeWithin is how long changes wait for others, storeAt how many of them do.
+	storeWithin = time.Second
+	storeAt     = 1 << 14
+)
+
+// OpenWheel returns the wheel with what was stored of it. It is opened before the store.
+func OpenWheel(o WheelOptions) (*Wheel, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Near == 0 {
+		o.Near = nearMost
+	}
+	w := &Wheel{o: o, moved: make(chan struct{}, 1)}
+	m := &w.mu
+	m.gone, m.claims = make(map[place]struct{}), make(map[place]*claim)
+	m.counts, m.recounts, m.names = make(map[string]int64), make(map[string]struct{}), make(map[string]string)
+	m.puts, m.dels = make(map[place]entry), make(map[place]struct{})
+	m.replay, m.eager = true, true
+	text, ok, err := o.State.Get(state.Wheel, keyOfProgress)
+	if err != nil {
+		return nil, err
+	}
+	if ok && len(text) == 8 {
+		m.next = int64(binary.BigEndian.Uint64(text))
+	}
+	err = o.State.Scan(state.Wheel, keyOfCounts, func(key, value []byte) error {
+		if len(value) != 8 {
+			return fmt.Errorf("the count of timers %x = %x is not readable", key, value)
+		}
+		m.counts[w.nameLocked(string(key[1:]))] = int64(binary.BigEndian.Uint64(value))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.alarm = o.Clock.NewAlarm()
+	w.alarm.Earlier(o.Clock.NowMilli()) // so that nobody moves the clock past the first look
+	return w, nil
+}
+
+// Arrived adds a message that was dispatched into the timers' queue.
+func (w *Wheel) Arrived(d *storage.Dispatched) {
+	e := entry{place{d.Due, d.QueueOffset}, d.PhysicalOffset, d.Size, d.RealTopic}
+	w.mu.Lock()
+	w.mu.next = max(w.mu.next, d.QueueOffset+1)
+	if d.Due > 0 {
+		w.addLocked(e)
+	}
+	many := w.manyLocked()
+	w.mu.Unlock()
+	w.changed(many)
+	if d.Due > 0 {
+		w.alarm.Earlier(d.Due)
+	}
+}
+
+// addLocked adds a message to the index. What the database has already is not counted again.
+func (w *Wheel) addLocked(e entry) {
+	m := &w.mu
+	if m.replay && w.knownLocked(e.place) {
+		return
+	}
+	e.topic = w.nameLocked(e.topic)
+	delete(m.dels, e.place)
+	m.puts[e.place] = e
+	w.countLocked(e.topic, 1)
+	if e.place.compare(m.edge) < 0 {
+		w.pushLocked(e)
+	}
+}
+
+// knownLocked reports whether a place waits already.
+func (w *Wheel) knownLocked(p place) bool {
+	_, ok := w.findLocked(p)
+	return ok
+}
+
+// findLocked is a message that waits. It reads the database where memory does not know.
+func (w *Wheel) findLocked(p place) (entry, bool) {
+	m := &w.mu
+	if c, ok := m.claims[p]; ok {
+		return c.entry, true
+	}
+	for _, of := range []changes{{m.puts, m.dels}, m.sent} {
+		if e, ok := of.puts[p]; ok {
+			return e, true
+		}
+		if _, ok := of.dels[p]; ok {
+			return entry{}, false
+		}
+	}
+	text, ok, err := w.o.State.Get(state.Wheel, keyOfEntry(p))
+	if err != nil || !ok {
+		return entry{}, false
+	}
+	return w.entryLocked(p, text)
+}
+
+func (w *Wheel) countLocked(topic string, n int64) {
+	w.mu.counts[topic] += n
+	w.mu.recounts[topic] = struct{}{}
+}
+
+func (w *Wheel) nameLocked(name string) string {
+	known, ok := w.mu.names[name]
+	if !ok {
+		known = strings.Clone(name)
+		w.mu.names[known] = known
+	}
+	return known
+}
+
+func (w *Wheel) manyLocked() bool { return len(w.mu.puts)+len(w.mu.dels) >= storeAt }
+
+// changed has the changes stored: soon, or now when there are many.
+func (w *Wheel) changed(many bool) {
+	if many {
+		w.o.State.CommitSource(w)
+	} else {
+		w.o.State.CommitSourceWithin(w, storeWithin)
+	}
+}
+
+const wheelSource = "timer/"
+
+func (p place) source() string {
+	return wheelSource + strconv.FormatInt(p.due, 10) + "/" + strconv.FormatInt(p.offset, 10)
+}
+
+func placeOfSource(s string) (p place, ok bool) {
+	s, ok = strings.CutPrefix(s, wheelSource)
+	if !ok {
+		return p, false
+	}
+	a, b, _ := strings.Cut(s, "/")
+	due, err1 := strconv.ParseInt(a, 10, 64)
+	offset, err2 := strconv.ParseInt(b, 10, 64)
+	return place{due, offset}, err1 == nil && err2 == nil
+}
+
+// Dispatched notes that what a place became is in its queue, which ends the place. It reports
+// whether source is the wheel's.
+func (w *Wheel) Dispatched(source string) bool {
+	p, ok := placeOfSource(source)
+	if ok {
+		w.end(p)
+	}
+	return ok
+}
+
+// end takes a message out of the index, whoever knows that it has left.
+func (w *Wheel) end(p place) {
+	m := &w.mu
+	m.Lock()
+	e, ok := w.findLocked(p)
+	if !ok {
+		m.Unlock()
+		return
+	}
+	c := m.claims[p]
+	delete(m.claims, p)
+	if p.compare(m.edge) < 0 && (c == nil || !c.popped) {
+		m.gone[p] = struct{}{}
+	}
+	if m.loading != nil {
+		m.loading[p] = struct{}{}
+	}
+	_, fresh := m.puts[p]
+	delete(m.puts, p)
+	if _, stored := m.sent.puts[p]; !fresh || stored || m.replay {
+		m.dels[p] = struct{}{}
+	}
+	w.countLocked(e.topic, -1)
+	w.wakeLocked()
+	many := w.manyLocked()
+	m.Unlock()
+	w.changed(many)
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+}
+
+// wakeLocked lets those look again who wait for a claim to end.
+func (w *Wheel) wakeLocked() {
+	for _, c := range w.mu.waiters {
+		close(c)
+	}
+	w.mu.waiters = nil
+}
+
+// Settle has the next commit store everything: what dispatch has told so far is going to be
+// forgotten.
+func (w *Wheel) Settle() {
+	w.mu.Lock()
+	w.mu.storedAt = time.Time{}
+	w.mu.Unlock()
+	w.o.State.CommitSource(w)
+}
+
+// Collect writes what has changed since the last commit. It waits for more where it can: each
+// time the log has to be synced first.
+func (w *Wheel) Collect(b *state.Batch) func(error) {
+	m := &w.mu
+	m.Lock()
+	defer m.Unlock()
+	if rest := storeWithin - time.Since(m.storedAt); rest > 0 && !m.eager && !w.manyLocked() {
+		w.o.State.CommitSourceWithin(w, rest)
+		return nil
+	}
+	m.storedAt = time.Now()
+	b.AfterLog() // what it says of the log is there
+	var value []byte
+	for p, e := range m.puts {
+		value = e.appendValue(value[:0])
+		b.Put(state.Wheel, keyOfEntry(p), value)
+	}
+	for p := range m.dels {
+		b.Delete(state.Wheel, keyOfEntry(p))
+	}
+	for name := range m.recounts {
+		key := append(append([]byte(nil), keyOfCounts...), name...)
+		if n := m.counts[name]; n > 0 {
+			b.Put(state.Wheel, key, binary.BigEndian.AppendUint64(nil, uint64(n)))
+		} else {
+			b.Delete(state.Wheel, key)
+			delete(m.counts, name)
+			delete(m.names, name)
+		}
+	}
+	b.Put(state.Wheel, keyOfProgress, binary.BigEndian.AppendUint64(nil, uint64(m.next)))
+	m.sent = changes{m.puts, m.dels}
+	m.puts, m.dels, m.recounts = make(map[place]entry), make(map[place]struct{}), make(map[string]struct{})
+	return w.stored
+}
+
+// stored ends what Collect began. Where it failed the database has failed, for good.
+func (w *Wheel) stored(error) {
+	w.mu.Lock()
+	w.mu.sent = changes{}
+	w.mu.Unlock()
+}
+
+var (
+	keyOfProgress = []byte{'w'}
+	keyOfCounts   = []byte{'n'} // and the topic's name
+	keyOfEntries  = []byte{'t'} // and the place
+)
+
+// keyOfEntry: 't', the due time and the queue offset in eight bytes each, so that the keys
+// are in the order in which messages are due, and of one time in that of their sends.
+func keyOfEntry(p place) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{'t'}, uint64(p.due)), uint64(p.offset))
+}
+
+func placeOfKey(key []byte) (place, bool) {
+	if len(key) != 17 {
+		return place{}, false
+	}
+	return place{int64(binary.BigEndian.Uint64(key[1:])), int64(binary.BigEndian.Uint64(key[9:]))}, true
+}
+
+// appendValue: the log offset in eight bytes, the size in four, the topic's name.
+func (e *entry) appendValue(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(e.physical))
+	b = binary.BigEndian.AppendUint32(b, uint32(e.size))
+	return append(b, e.topic...)
+}
+
+func (w *Wheel) entryLocked(p place, value []byte) (entry, bool) {
+	if len(value) < 12 {
+		return entry{}, false
+	}
+	return entry{p, int64(binary.BigEndian.Uint64(value)), int32(binary.BigEndian.Uint32(value[8:])), w.nameLocked(string(value[12:]))}, true
+}
+
+// Clamp ends recovery: where the log goes on behind what the index knows, the rest is read.
+// It returns how many messages were added so.
+func (w *Wheel) Clamp() (added int, err error) {
+	low, high := w.o.Store.MinOffset(names.WheelTimer, 0), w.o.Store.MaxOffset(names.WheelTimer, 0)
+	w.mu.Lock()
+	was := w.mu.next
+	w.mu.next = high
+	w.mu.Unlock()
+	if was != high {
+		w.o.Log.Warn("the index of the timers was not where their queue is", "was", was, "is", high)
+		added, err = w.readQueue(max(was, low), high, func(*entry, *wheelRecord) bool { return true })
+	}
+	w.mu.Lock()
+	w.mu.replay = false
+	w.mu.Unlock()
+	w.changed(true)
+	return added, err
+}
+
+// Run delivers what falls due until ctx ends.
+func (w *Wheel) Run(ctx context.Context) error {
+	defer w.alarm.Stop()
+	w.setEager(false)
+	defer w.setEager(true)
+	for {
+		if err := w.alarm.Wait(ctx); err != nil {
+			return err
+		}
+		if err := w.deliver(ctx); err != nil {
+			return err
+		}
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		if at := w.nextLook(); at > 0 {
+			w.alarm.Earlier(at)
+		}
+	}
+}
+
+// setEager has changes stored at once: before and after the loops run nothing is worth
+// waiting for.
+func (w *Wheel) setEager(yes bool) {
+	w.mu.Lock()
+	w.mu.eager = yes
+	w.mu.Unlock()
+	if yes {
+		w.o.State.CommitSource(w)
+	}
+}
+
+var _ state.Source = (*Wheel)(nil)

@@ -1,0 +1,221 @@
+package timer
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// wheelWindow is how many copies are appended before they are waited for.
+const wheelWindow = 512
+
+// deliver appends the copies of all messages that are due.
+func (w *Wheel) deliver(ctx context.Context) error {
+	for ctx.Err() == nil {
+		due, err := w.take(w.o.Clock.NowMilli(), wheelWindow)
+		if len(due) > 0 {
+			w.deliverBatch(due)
+		}
+		if err != nil || len(due) == 0 {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// deliverBatch appends the copies of messages and waits until they are written.
+func (w *Wheel) deliverBatch(due []entry) {
+	records, release := w.o.Store.ReadMany(placesOf(due))
+	defer release()
+	var (
+		written sync.WaitGroup
+		mu      sync.Mutex
+		failed  []entry
+	)
+	for i := range due {
+		e := &due[i]
+		m := w.copyOf(e, records[i])
+		if m == nil {
+			w.end(e.place)
+			continue
+		}
+		written.Add(1)
+		w.o.Publish.Restore(m, e.source(), func() { w.end(e.place) }, func(err error) {
+			if err != nil {
+				w.o.Log.Warn("a timer could not be delivered and will be tried again", "topic", e.topic, "due", e.due, "err", err)
+				mu.Lock()
+				failed = append(failed, *e)
+				mu.Unlock()
+			}
+			written.Done()
+		})
+	}
+	written.Wait()
+	w.retry(failed)
+}
+
+func placesOf(list []entry) []storage.RecordPlace {
+	places := make([]storage.RecordPlace, len(list))
+	for i := range list {
+		places[i] = storage.RecordPlace{Physical: list[i].physical, Size: list[i].size}
+	}
+	return places
+}
+
+// retry has only what was not written tried again.
+func (w *Wheel) retry(failed []entry) {
+	if len(failed) == 0 {
+		return
+	}
+	m := &w.mu
+	m.Lock()
+	defer m.Unlock()
+	for _, e := range failed {
+		delete(m.claims, e.place)
+		m.later = append(m.later, e)
+	}
+	if m.retryAt == 0 {
+		m.retryAt = w.o.Clock.NowMilli() + pause
+	}
+	w.wakeLocked()
+}
+
+// copyOf makes the copy of a message as its topic gets it. It is nil for one that has nowhere
+// to go or can't be read.
+func (w *Wheel) copyOf(e *entry, record []byte) *message.Message {
+	r, err := w.read(e, record)
+	if err != nil {
+		w.o.Log.Error("a timer was dropped: its record can't be read", "topic", e.topic, "due", e.due, "offset", e.offset, "at", e.physical, "err", err)
+	}
+	cfg, exists := w.o.Topic(e.topic)
+	if err != nil || !exists || e.physical < cfg.Birth {
+		if w.o.Events.Dropped != nil {
+			w.o.Events.Dropped(e.topic)
+		}
+		return nil
+	}
+	m := &r.m
+	now := w.o.Clock.NowMilli()
+	queue, _ := strconv.ParseInt(m.Properties.Value(message.PropertyRealQueue), 10, 32)
+	m.Topic, m.QueueID = cfg.Name, int32(queue)
+	m.Properties = m.Properties.Without(message.PropertyRealTopic, message.PropertyRealQueue, message.PropertySource).WithAll(
+		message.PropertyTimerEnqueueMs, strconv.FormatInt(m.StoreTimestamp, 10),
+		message.PropertyTimerDequeueMs, strconv.FormatInt(now, 10))
+	if w.o.Events.Delivered != nil {
+		w.o.Events.Delivered(cfg.Name, time.Duration(now-e.due)*time.Millisecond)
+	}
+	return m
+}
+
+// settle waits until everything that was appended has been dispatched, so that who moves the
+// clock finds it delivered. A topic that is deleted in between has no dispatch.
+func (w *Wheel) settle(ctx context.Context) error {
+	look := time.NewTimer(time.Second)
+	defer look.Stop()
+	for w.delivering() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.moved:
+		case <-look.C:
+			w.endHomeless()
+			look.Reset(time.Second)
+		}
+	}
+	return nil
+}
+
+func (w *Wheel) delivering() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.mu.claims {
+		if c.delivery {
+			return true
+		}
+	}
+	return false
+}
+
+// endHomeless ends copies whose topic was deleted before they were dispatched.
+func (w *Wheel) endHomeless() {
+	var list []place
+	w.mu.Lock()
+	for p, c := range w.mu.claims {
+		if _, ok := w.o.Topic(c.topic); !ok && c.delivery {
+			list = append(list, p)
+		}
+	}
+	w.mu.Unlock()
+	for _, p := range list {
+		w.end(p)
+	}
+}
+
+// wheelRecord is a message of the timers' queue.
+type wheelRecord struct {
+	m   message.Message
+	due int64
+}
+
+// read decodes the record of a message and holds that it is the one.
+func (w *Wheel) read(e *entry, record []byte) (*wheelRecord, error) {
+	if record == nil {
+		return nil, storage.ErrNotFound
+	}
+	r := new(wheelRecord)
+	if _, err := message.DecodeStored(record, &r.m); err != nil {
+		return nil, err
+	}
+	r.due, _ = message.TimerDue(r.m.Properties)
+	if r.m.Topic != names.WheelTimer || r.m.QueueOffset != e.offset || r.due != e.due {
+		return nil, storage.ErrNotFound
+	}
+	return r, nil
+}
+
+// readQueue adds the messages of the timers' queue from one offset to before another, those
+// that take wants.
+func (w *Wheel) readQueue(from, to int64, take func(*entry, *wheelRecord) bool) (added int, err error) {
+	for from < to {
+		read := w.o.Store.Read(storage.ReadRequest{Topic: names.WheelTimer, Offset: from, MaxMessages: int(min(to-from, wheelWindow)), MaxBytes: 4 << 20})
+		next := max(read.Next, from)
+		if read.Status != storage.Found {
+			read.Release()
+			if (read.Status == storage.OffsetTooSmall || read.Status == storage.MessageWasRemoved) && next > from {
+				from = next
+				continue
+			}
+			return added, nil
+		}
+		for i := range read.Records {
+			rec := &read.Records[i]
+			next = rec.QueueOffset + 1
+			r := new(wheelRecord)
+			if _, err := message.DecodeStored(rec.Bytes, &r.m); err != nil || r.m.Properties.Has(message.PropertyTimerDeleteUniqKey) {
+				continue
+			}
+			due, ok := message.TimerDue(r.m.Properties)
+			if r.due = due; !ok {
+				continue
+			}
+			e := entry{place{due, rec.QueueOffset}, rec.PhysicalOffset, int32(len(rec.Bytes)), r.m.Properties.Value(message.PropertyRealTopic)}
+			if take(&e, r) {
+				added++
+				w.mu.Lock()
+				w.addLocked(e)
+				many := w.manyLocked()
+				w.mu.Unlock()
+				w.changed(many)
+				w.alarm.Earlier(due)
+			}
+		}
+		read.Release()
+		from = next
+	}
+	return added, nil
+}

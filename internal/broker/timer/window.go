@@ -1,0 +1,196 @@
+package timer
+
+import (
+	"container/heap"
+	"errors"
+	"slices"
+
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+// entries is a heap by place.
+type entries []entry
+
+func (h entries) Len() int           { return len(h) }
+func (h entries) Less(i, j int) bool { return h[i].compare(h[j].place) < 0 }
+func (h entries) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push implements heap.Interface.
+func (h *entries) Push(x any) { *h = append(*h, x.(entry)) }
+
+// Pop implements heap.Interface.
+func (h *entries) Pop() any {
+	last := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = entry{}
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// pushLocked adds a message to the window. When that gets too large, its later half is left
+// to the database.
+func (w *Wheel) pushLocked(e entry) {
+	m := &w.mu
+	heap.Push(&m.near, e)
+	if len(m.near) <= w.o.Near {
+		return
+	}
+	slices.SortFunc(m.near, func(a, b entry) int { return a.compare(b.place) }) // which is a heap
+	half := len(m.near) / 2
+	m.edge = m.near[half].place
+	for i := half; i < len(m.near); i++ {
+		delete(m.gone, m.near[i].place)
+	}
+	clear(m.near[half:])
+	m.near = m.near[:half]
+}
+
+// errEnough ends a scan.
+var errEnough = errors.New("enough")
+
+// load fills the empty window with the next messages from the database.
+func (w *Wheel) load() error {
+	m := &w.mu
+	m.Lock()
+	from := m.edge
+	m.loading = make(map[place]struct{})
+	m.Unlock()
+	var (
+		found []entry
+		last  = noEdge
+	)
+	err := w.o.State.ScanFrom(state.Wheel, keyOfEntries, keyOfEntry(from), func(key, value []byte) error {
+		p, ok := placeOfKey(key)
+		if !ok {
+			return nil
+		}
+		if len(found) >= w.o.Near/2 {
+			last = p
+			return errEnough
+		}
+		m.Lock()
+		e, ok := w.entryLocked(p, value)
+		m.Unlock()
+		if ok {
+			found = append(found, e)
+		}
+		return nil
+	})
+	m.Lock()
+	defer m.Unlock()
+	left := m.loading
+	m.loading = nil
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	w.spreadLocked(from, last, found, left)
+	return nil
+}
+
+// spreadLocked moves the window's edge from one place to another. found is what the database
+// has between them, left what has ended since it was asked; what was added since, or is not
+// stored yet, is in memory.
+func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struct{}) {
+	m := &w.mu
+	m.edge = to
+	seen := make(map[place]struct{}, len(found))
+	add := func(e entry) {
+		if _, ended := left[e.place]; ended || e.compare(from) < 0 || e.compare(to) >= 0 {
+			return
+		}
+		if _, twice := seen[e.place]; twice {
+			return
+		}
+		seen[e.place] = struct{}{}
+		if c := m.claims[e.place]; c != nil {
+			c.popped = false
+		}
+		if e.compare(m.edge) < 0 { // adding may have moved it
+			w.pushLocked(e)
+		}
+	}
+	for _, of := range []changes{{m.puts, m.dels}, m.sent} {
+		for p := range of.dels {
+			if _, again := m.puts[p]; !again {
+				left[p] = struct{}{}
+			}
+		}
+	}
+	for _, e := range found {
+		add(e)
+	}
+	for _, of := range []changes{m.sent, {m.puts, m.dels}} {
+		for _, e := range of.puts {
+			add(e)
+		}
+	}
+}
+
+// take claims the next messages that are due, at most n of them.
+func (w *Wheel) take(now int64, n int) ([]entry, error) {
+	var out []entry
+	m := &w.mu
+	for {
+		m.Lock()
+		if m.retryAt > 0 && m.retryAt <= now {
+			for _, e := range m.later {
+				w.giveBackLocked(e)
+			}
+			m.later, m.retryAt = nil, 0
+		}
+		for len(out) < n && len(m.near) > 0 && m.near[0].due <= now {
+			e := heap.Pop(&m.near).(entry)
+			if _, gone := m.gone[e.place]; gone {
+				delete(m.gone, e.place)
+				continue
+			}
+			if c := m.claims[e.place]; c != nil {
+				c.popped = true // it comes back when that comes to nothing
+				continue
+			}
+			m.claims[e.place] = &claim{entry: e, popped: true, delivery: true}
+			out = append(out, e)
+		}
+		empty := len(m.near) == 0 && m.edge != noEdge
+		m.Unlock()
+		if !empty || len(out) == n {
+			return out, nil
+		}
+		if err := w.load(); err != nil {
+			return out, err
+		}
+	}
+}
+
+// giveBackLocked puts a message that was taken out of the window back.
+func (w *Wheel) giveBackLocked(e entry) {
+	if e.compare(w.mu.edge) < 0 {
+		w.pushLocked(e)
+	}
+}
+
+// release ends a claim that has come to nothing.
+func (w *Wheel) release(p place) {
+	m := &w.mu
+	m.Lock()
+	if c := m.claims[p]; c != nil {
+		delete(m.claims, p)
+		if c.popped {
+			w.giveBackLocked(c.entry)
+		}
+		w.alarm.Earlier(p.due)
+	}
+	w.wakeLocked()
+	m.Unlock()
+}
+
+// nextLook is when there is something to do again; 0: when somebody says so.
+func (w *Wheel) nextLook() int64 {
+	m := &w.mu
+	m.Lock()
+	defer m.Unlock()
+	at := m.retryAt
+	if len(m.near) > 0 && (at == 0 || m.near[0].due < at) {
+		at = m.near[0].due
+	}
+	return at
+}
