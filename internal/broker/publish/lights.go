@@ -87,7 +87,7 @@ func (p *Publisher) lightsOf(m *message.Message, t *traits) []string {
 	}
 	m.Properties = m.Properties.Without(message.PropertyInnerMultiQueueOffset)
 	if !names.MayHaveLights(m.Topic) {
-		if m.Topic != names.Schedule {
+		if m.Topic != names.Schedule && m.Topic != names.WheelTimer {
 			m.Properties = m.Properties.Without(message.PropertyInnerMultiDispatch)
 		}
 		return nil
