@@ -11,7 +11,8 @@
 // rocketmq-client-java), python (rocketmq-python-client), node (rocketmq-client-nodejs), rust
 // (crate rocketmq), mqadmin (Apache's tool), differences (docs/differences.md, asked over the
 // wire), filters (SQL92 expressions, and what Apache says of them), metrics (the figures of
-// groups after each step of the same traffic), exchange (each server opens the store that the
+// groups after each step of the same traffic), rebalance (the classic client's strategies while
+// members come, go and are killed; --count 100000 is ten rounds of that), exchange (each server opens the store that the
 // other wrote). Java's need Java 17 and Maven, which fetches what they
 // need. With --server apache --record, filters makes a new corpus.
 package main
@@ -64,6 +65,7 @@ var suites = []struct {
 	{"differences", differencesSuite, false},
 	{"filters", filtersSuite, false},
 	{"metrics", metricsSuite, false},
+	{"rebalance", rebalanceSuite, false},
 	{"exchange", exchangeSuite, false},
 }
 
@@ -90,7 +92,7 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	var chosen string
 	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
-	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,metrics,exchange", "suites to run")
+	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,metrics,rebalance,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
 	flag.StringVar(&h.only, "only", "", "of go, java, python, node and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")

@@ -106,12 +106,16 @@ func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) erro
 
 // createTopic makes a topic of eight queues and waits until it has a route.
 func (h *harness) createTopic(ctx context.Context, name, kind string) error {
+	return h.createTopicOf(ctx, name, kind, 8)
+}
+
+func (h *harness) createTopicOf(ctx context.Context, name, kind string, queues int32) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c := transport.NewClient(transport.ClientOptions{})
 	defer c.Close()
 	r, err := c.Call(ctx, h.target.Broker, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
-		Topic: name, DefaultTopic: "TBW102", ReadQueueNums: 8, WriteQueueNums: 8, Perm: 6, TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + kind}, nil)
+		Topic: name, DefaultTopic: "TBW102", ReadQueueNums: queues, WriteQueueNums: queues, Perm: 6, TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + kind}, nil)
 	if err != nil || r.Code != remoting.ResSuccess {
 		return fmt.Errorf("create topic %s: %v, %+v", name, err, r)
 	}

@@ -39,7 +39,8 @@ type Consumer interface {
 // Answer is the answer to one acknowledgement.
 type Answer int
 
-// The answers. Unclear is that to a batch of which some are done.
+// The answers. Unclear is that to a batch of which some are done, and that of a server that
+// stops.
 const (
 	Accepted Answer = iota
 	Declined
@@ -215,8 +216,11 @@ func (c *Remoting) Ack(all []Delivery) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Code == remoting.ResSuccess {
+	switch a.Code {
+	case remoting.ResSuccess:
 		return []Answer{Accepted}, nil
+	case remoting.ResServiceNotAvailable, remoting.ResGoAway: // it is stopping, and says nothing of the receipt
+		return []Answer{Unclear}, nil
 	}
 	return []Answer{Declined}, nil
 }

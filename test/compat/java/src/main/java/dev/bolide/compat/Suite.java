@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
  * send and read a backlog instead, for the exchange of stores between servers;
  * "pop TOPIC N GROUP FILE" leaves some of N messages in flight, "popped TOPIC N GROUP FILE EXACT"
  * waits for them;
+ * "member TOPIC SLOT" and "produce TOPIC RATE" are processes of the suite rebalance;
  * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
  */
 public final class Suite {
@@ -22,6 +23,14 @@ public final class Suite {
 
     public static void main(String[] args) throws Exception {
         Target target = new Target();
+        if (args.length == 3 && (args[0].equals("member") || args[0].equals("produce"))) {
+            if (args[0].equals("member")) {
+                Rebalance.member(target, args[1], Integer.parseInt(args[2]));
+            } else {
+                Rebalance.produce(target, args[1], Integer.parseInt(args[2]));
+            }
+            System.exit(0);
+        }
         if (args.length >= 3) {
             int count = Integer.parseInt(args[2]);
             System.out.println(switch (args[0]) {
