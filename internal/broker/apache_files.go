@@ -8,6 +8,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/exports"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/timer"
+	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
@@ -40,7 +41,7 @@ func (b *Broker) importOffsets(text []byte) error {
 		return err
 	}
 	batch := b.State.NewBatch()
-	for _, s := range []state.Space{state.PopWindows, state.PopRecords, state.PopAside} {
+	for _, s := range []state.Space{state.PopWindows, state.PopRecords, state.PopAside, state.Transactions} {
 		batch.DeletePrefix(s, nil)
 	}
 	batch.Put(state.Meta, metaTakeOver, []byte{1})
@@ -58,6 +59,13 @@ var metaTakeOver = []byte("pop.takeover")
 func (b *Broker) takeOver() error {
 	if _, ok, err := b.State.Get(state.Meta, metaTakeOver); err != nil || !ok {
 		return err
+	}
+	halves, err := b.Txn.TakeOver()
+	if err != nil {
+		return fmt.Errorf("take over open transactions: %w", err)
+	}
+	if halves != (txn.TakenOver{}) {
+		b.log.Info("took over the transactions of another server", "open", halves.Open, "decided", halves.Decided, "written again", halves.Repeated)
 	}
 	got, err := b.Pop.Import(func(group string) bool { _, ok := b.Groups.Get(group); return ok })
 	if err != nil {

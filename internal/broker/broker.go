@@ -33,6 +33,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/qlock"
 	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/round"
@@ -80,6 +81,7 @@ type Events struct {
 	Pop     pop.Events
 	Timer   timer.Events
 	Wheel   timer.WheelEvents
+	Txn     txn.Events
 	Clients clients.Events
 	// Missed tells that a group's count has grown: log files went before it came to them.
 	Missed func(Missed)
@@ -107,6 +109,7 @@ type Broker struct {
 	Pop         *pop.Popper
 	Timer       *timer.Timer
 	Wheel       *timer.Wheel
+	Txn         *txn.Txn
 	Admin       *admin.Admin
 
 	missed       missed
@@ -150,6 +153,7 @@ func (b *Broker) Loops() []Loop {
 		Loop{"long polls", b.LongPoll.Run},
 		Loop{"delay levels", b.Timer.Run},
 		Loop{"timers", b.Wheel.Run},
+		Loop{"transactions", b.Txn.Run},
 	)
 }
 

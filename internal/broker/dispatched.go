@@ -16,12 +16,17 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 		if d.Source != "" {
 			b.left(d.Source)
 		}
-		if d.Topic == names.Schedule {
+		switch d.Topic {
+		case names.Schedule:
 			b.Timer.Arrived(d.QueueID, d.StoreTimestamp)
 			continue
-		}
-		if d.Topic == names.WheelTimer {
+		case names.Half:
+			b.Txn.Arrived(d)
+			continue
+		case names.WheelTimer:
 			b.Wheel.Arrived(d)
+			continue
+		case names.OpHalf:
 			continue
 		}
 		b.LongPoll.Arrived(longpoll.Arrival{Topic: d.Topic, QueueID: d.QueueID, Offset: d.QueueOffset, TagsCode: d.TagsCode,
@@ -32,7 +37,7 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 // left ends the state that a message was born from: its copy is in the log and visible
 // (P6). Each owner knows its own names.
 func (b *Broker) left(source string) {
-	if b.Timer.Dispatched(source) || b.Wheel.Dispatched(source) || b.Pop.Dispatched(source) || b.Admin.Dispatched(source) {
+	if b.Timer.Dispatched(source) || b.Wheel.Dispatched(source) || b.Txn.Dispatched(source) || b.Pop.Dispatched(source) || b.Admin.Dispatched(source) {
 		return
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/qlock"
 	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
@@ -126,7 +127,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
 		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels,
-		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, Events: b.publishEvents(o)})
+		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, StoreHost: o.StoreHost, Events: b.publishEvents(o)})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: func() int { return int(o.StoreConfig.Get().MaxTransferCountOnMessage) }, Events: b.pullEvents(o)})
@@ -137,6 +138,12 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	}
 	b.Wheel, err = timer.OpenWheel(timer.WheelOptions{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Clock: o.Clock,
 		Events: o.Events.Wheel, Near: o.Tune.NearTimers, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	b.Txn, err = txn.Open(txn.Options{Store: b.engine, State: b.State, Publish: b.Publish, Offsets: b.Offsets, Topic: b.Topics.Get,
+		Producers: b.Clients.Producers, Broker: o.Broker, Clock: o.Clock, Events: o.Events.Txn, Log: o.Log,
+		MaxAge: func() time.Duration { return time.Duration(o.StoreConfig.Get().FileReservedTime) * time.Hour }})
 	if err != nil {
 		return err
 	}
@@ -180,7 +187,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: config.LargestMessage, RecordCRC: sc.EnabledAppendPropCRC,
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return b.Timer.Keep(end) },
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return errors.Join(b.Timer.Keep(end), b.Txn.Keep(end)) },
 		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
 		Lights: b.State.Shelf(state.LightQueues), MaxLights: func() int { return maxLights(o.StoreConfig.Get()) },
 	}
@@ -241,6 +248,10 @@ func (b *Broker) reconcile() error {
 	if _, err := b.Wheel.Clamp(); err != nil {
 		return fmt.Errorf("bring the index of the timers up to their queue: %w", err)
 	}
+	halves, err := b.Txn.Clamp()
+	if err != nil {
+		return err
+	}
 	if err := b.Admin.Sweep(b.Store.Topics()); err != nil {
 		return err
 	}
@@ -252,7 +263,7 @@ func (b *Broker) reconcile() error {
 	if err != nil {
 		return err
 	}
-	if born+moved+timers+dropped.Windows > 0 {
+	if born+moved+timers+halves+dropped.Windows > 0 {
 		// Before anything is appended where they pointed: with the next power cut they would
 		// point there again, now past messages that nobody has had.
 		if err := errors.Join(b.Offsets.Flush(), b.State.Sync()); err != nil {
@@ -304,7 +315,11 @@ func (b *Broker) syncLog() error {
 // that it was dispatched.
 func (b *Broker) settle() error {
 	b.Wheel.Settle()
-	if err := b.State.Commit(b.State.NewBatch()); err != nil {
+	batch := b.State.NewBatch()
+	saved := b.Txn.Save(batch)
+	err := b.State.Commit(batch)
+	saved(err)
+	if err != nil {
 		return err
 	}
 	return b.State.Sync()

@@ -34,7 +34,7 @@ type Broker struct {
 	ValidateSystemTopicWhenUpdate     bool   `prop:"validateSystemTopicWhenUpdateTopic"`
 	ClearRetryTopicWhenDeleteTopic    bool   `prop:"clearRetryTopicWhenDeleteTopic"`
 	TraceOn                           bool   `prop:"traceOn"`
-	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage" idle:"transactions are not served yet"`
+	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage"`
 	RejectPullConsumerEnable          bool   `prop:"rejectPullConsumerEnable"`
 	StartAcceptSendRequestTimeStamp   int64  `prop:"startAcceptSendRequestTimeStamp" min:"0"`
 	LitePullMessageEnable             bool   `prop:"litePullMessageEnable"`
@@ -67,9 +67,9 @@ type Broker struct {
 	PopInflightMessageThreshold       int64  `prop:"popInflightMessageThreshold" min:"1"`
 	DefaultMessageRequestMode         string `prop:"defaultMessageRequestMode" oneof:"PULL,POP"`
 	DefaultPopShareQueueNum           int32  `prop:"defaultPopShareQueueNum" min:"-1"`
-	TransactionTimeOut                int64  `prop:"transactionTimeOut" min:"1" idle:"transactions are not served yet"`
-	TransactionCheckMax               int32  `prop:"transactionCheckMax" min:"1" idle:"transactions are not served yet"`
-	TransactionCheckInterval          int64  `prop:"transactionCheckInterval" min:"1" idle:"transactions are not served yet"`
+	TransactionTimeOut                int64  `prop:"transactionTimeOut" min:"1"`
+	TransactionCheckMax               int32  `prop:"transactionCheckMax" min:"1"`
+	TransactionCheckInterval          int64  `prop:"transactionCheckInterval" min:"1"`
 }
 
 // DefaultBroker is a broker that was told nothing. Where it differs from Apache's, the

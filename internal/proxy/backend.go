@@ -36,6 +36,11 @@ var (
 	ErrLiteTopicQuota        = errors.New("too many lite topics")
 	ErrLiteSubscriptionQuota = errors.New("too many lite subscriptions")
 	ErrIllegalLite           = errors.New("illegal lite subscription")
+
+	// ErrIllegalTransaction says that a transaction id is malformed, unknown or of another
+	// message; ErrDecided that the transaction was decided otherwise before.
+	ErrIllegalTransaction = errors.New("transaction id is malformed or unknown")
+	ErrDecided            = errors.New("the transaction is decided")
 )
 
 // Backend carries out what a proxy decided.
@@ -47,6 +52,7 @@ type Backend interface {
 	Sender
 	Deliveries
 	Members
+	Transactions
 }
 
 // Directory knows topics and groups.
@@ -84,6 +90,18 @@ type Members interface {
 	Join(c *Client) error
 	// Leave says that the client is gone.
 	Leave(c *Client)
+}
+
+// Transactions carries decisions of producers.
+type Transactions interface {
+	// End decides a half message; done is called when the decision is stored.
+	End(r EndRequest, done func(error))
+}
+
+// EndRequest is a decision. The transaction id is what Sent had of the half message.
+type EndRequest struct {
+	Topic, MessageID, TransactionID string
+	Commit                          bool // else: roll back
 }
 
 // Group is what a consumer group's configuration means to its clients.

@@ -105,6 +105,9 @@ func (p *Proxy) DeadLetter(group, topic string, h receipt.Handle, done func(erro
 	p.backend.DeadLetter(group, topic, h, done)
 }
 
+// EndTransaction carries a producer's decision to the broker that its id names.
+func (p *Proxy) EndTransaction(r EndRequest, done func(error)) { p.backend.End(r, done) }
+
 // turn is a number below n that goes round with each call for the topic.
 func (p *Proxy) turn(topic string, n int) int {
 	v, ok := p.turns.Load(topic)

@@ -94,6 +94,8 @@ func (n *none) Join(c *Client) error {
 	}
 	return nil
 }
+func (n *none) End(_ EndRequest, done func(error)) { done(nil) }
+
 func (n *none) Leave(c *Client) { n.left = append(n.left, c.ID) }
 
 func newProxy() (*Proxy, *none) {

@@ -46,6 +46,7 @@ type transcript struct {
 	b       *Broker
 	waiting []*outcome // pulls that wait, in their order
 	member  member
+	halves  transactions
 }
 
 // outcome is what a pull was answered.
@@ -109,7 +110,7 @@ func (tr *transcript) command(_ *testing.T, d *datadriven.TestData) string {
 		}
 		tr.b.Clock.Advance(by)
 		tr.b.Dispatched()
-		return tr.answers()
+		return tr.asked() + tr.answers()
 	case "delete":
 		return tr.outcome(tr.b.Admin.DeleteTopic(str(d, "topic", "T"))) + tr.answers()
 	case "restart":
@@ -125,6 +126,9 @@ func (tr *transcript) command(_ *testing.T, d *datadriven.TestData) string {
 		return tr.progress()
 	case "timers":
 		return tr.timers()
+	}
+	if out, ok := tr.transaction(d); ok {
+		return out
 	}
 	d.Fatalf(tr.t, "unknown command %s", d.Cmd)
 	return ""

@@ -190,3 +190,27 @@ func (r *Registry) Passing(group string, s Subscription) {
 	p.seen = now
 	topics[s.Topic] = p
 }
+
+// seenFor is how long a producer that has sent needs not be noted again.
+const seenFor = 20 * time.Second
+
+// Produces notes that a client is a producer of a group because it has sent on the group's
+// behalf: its heartbeat may come later.
+func (r *Registry) Produces(group string, c Client) {
+	if group == "" {
+		return
+	}
+	now := time.Now()
+	r.mu.RLock()
+	m := r.mu.producers[group][c.Channel]
+	known := m != nil && now.Sub(m.seen) < seenFor
+	r.mu.RUnlock()
+	if known {
+		return
+	}
+	var after aftermath
+	r.mu.Lock()
+	r.registerProducer(group, c, now, &after)
+	r.mu.Unlock()
+	r.finish(&after)
+}

@@ -22,7 +22,7 @@ var (
 	ErrBodyTooLarge    = errors.New("the message body is too large")
 	ErrMessageNotFound = errors.New("no message at this offset")
 	ErrNotYet          = errors.New("broker unable to service, until")
-	ErrTransaction     = errors.New("transaction messages are not served by this version")
+	ErrTransaction     = errors.New("transaction messages are not accepted")
 	ErrTimer           = errors.New("illegal delivery time")
 	ErrTimersOff       = errors.New("messages for a time of delivery are switched off")
 )
@@ -129,6 +129,9 @@ func (p *Publisher) checkBatch(head *message.Message, ms []*message.Message) err
 		}
 		if err := t.check(head); err != nil {
 			return fmt.Errorf("message %d of the batch: %w", i, err)
+		}
+		if t.half {
+			return fmt.Errorf("%w: message %d of the batch has TRAN_MSG, and a half message can't be in a batch", ErrMessageIllegal, i)
 		}
 		total += len(m.Body)
 	}

@@ -1,7 +1,7 @@
 // Package publish is the only way a message enters the store: it checks topic and size,
 // fills in what the server adds, and diverts what does not go to its own topic at once:
-// delayed messages to the schedule topic, those for a time to the timers' topic, spent retries
-// to the dead-letter topic.
+// delayed messages to the schedule topic, those for a time to the timers' topic, half messages
+// to the half topic, spent retries to the dead-letter topic.
 //
 // Invariants: a message that is refused leaves no trace; done is called exactly once,
 // either before the call returns (refusals) or by the log's writer; where a message goes
@@ -15,6 +15,7 @@ package publish
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -62,13 +63,15 @@ type Options struct {
 	// calls known, from any goroutine. nil: they need not know.
 	Announce func(topics []string, known func())
 	// Lights reports whether messages get into further queues beside their own. nil: they do.
-	Lights   func() bool
-	Broker   *config.Live[config.Broker]
-	MaxBody  func() int // bytes; nil: 4 MiB
-	Levels   Levels
-	Timers   func() TimerRules // nil: on, up to 3 days
-	NowMilli func() int64      // the protocol's time; nil: the machine's
-	Events   Events
+	Lights  func() bool
+	Broker  *config.Live[config.Broker]
+	MaxBody func() int // bytes; nil: 4 MiB
+	// StoreHost is where messages that the broker makes itself come from.
+	StoreHost netip.AddrPort
+	Levels    Levels
+	Timers    func() TimerRules // nil: on, up to 3 days
+	NowMilli  func() int64      // the protocol's time; nil: the machine's
+	Events    Events
 }
 
 // Events tell what happened; each may be nil.
@@ -119,6 +122,8 @@ type Request struct {
 	DefaultTopic  string
 	DefaultQueues int32
 	UnitMode      bool
+	// ProducerGroup is who is asked about a half message that does not say it itself.
+	ProducerGroup string
 	// MaxReconsumeTimes is the sender's own limit for retries; negative: the group's.
 	MaxReconsumeTimes int32
 	// UniqKey is set to the message's unique key, the server's where the sender named
@@ -157,9 +162,14 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	}
 	scratch := scratchPool.Get().(*[]byte)
 	p.fillIn(m, &t, r, scratch)
-	r.Due = t.due
-	divert(m, &t, p.o.Levels)
-	p.append(m, t.lights, r.Held, done)
+	if t.half {
+		halve(m, &t)
+		p.put(m, r.Held, done) // what goes along with it comes with the commit
+	} else {
+		r.Due = t.due
+		divert(m, &t, p.o.Levels)
+		p.append(m, t.lights, r.Held, done)
+	}
 	scratchPool.Put(scratch)
 }
 
@@ -176,6 +186,11 @@ func (p *Publisher) check(r *Request, t *traits) error {
 	}
 	if err != nil {
 		return err
+	}
+	if t.half {
+		if err := p.admitHalf(m, t, r.ProducerGroup); err != nil {
+			return err
+		}
 	}
 	cfg, created, err := p.checkTopic(r)
 	switch {

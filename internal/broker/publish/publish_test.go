@@ -172,8 +172,17 @@ func TestSend(t *testing.T) {
 		{name: "R061 own retry that is spent does not wait for a time", topic: "%RETRY%g", props: "UNIQ_KEY=K;TIMER_DELAY_SEC=60;",
 			tune: func(f *fixture, r *Request) { r.Message.ReconsumeTimes = 3 },
 			want: `%DLQ%g 0 r0 "x" UNIQ_KEY=K;TIMER_DELAY_SEC=60;__BOLIDE_DLQ_REASON=attempts;__BOLIDE_DLQ_ATTEMPTS=3;` + cluster},
-		{name: "half message", topic: "T", props: "TRAN_MSG=true;PGROUP=p;", err: ErrTransaction},
-		{name: "prepared flag alone", topic: "T", tune: func(f *fixture, r *Request) { r.Message.SysFlag = message.SysTransactionPrepared }, err: ErrTransaction},
+		{name: "half message", topic: "T", props: "UNIQ_KEY=K;TRAN_MSG=true;PGROUP=p;DELAY=3;REAL_TOPIC=other;", tune: func(f *fixture, r *Request) { r.Message.SysFlag = message.SysTransactionPrepared },
+			want: `RMQ_SYS_TRANS_HALF_TOPIC 0 r0 "x" UNIQ_KEY=K;TRAN_MSG=true;PGROUP=p;DELAY=3;` + cluster + `__transactionId__=K;REAL_TOPIC=T;REAL_QID=0;`},
+		{name: "half message of nobody", topic: "T", props: "TRAN_MSG=true;", err: ErrMessageIllegal},
+		{name: "half message of the request's group", topic: "T", props: "UNIQ_KEY=K;TRAN_MSG=true;", tune: func(f *fixture, r *Request) { r.ProducerGroup = "p" },
+			want: `RMQ_SYS_TRANS_HALF_TOPIC 0 r0 "x" UNIQ_KEY=K;TRAN_MSG=true;PGROUP=p;` + cluster + `__transactionId__=K;REAL_TOPIC=T;REAL_QID=0;`},
+		{name: "half messages not wanted", topic: "T", props: "TRAN_MSG=true;PGROUP=p;", tune: func(f *fixture, r *Request) {
+			if err := f.live.Change(map[string]string{"rejectTransactionMessage": "true"}); err != nil {
+				panic(err)
+			}
+		}, err: ErrTransaction},
+		{name: "prepared flag alone", topic: "T", tune: func(f *fixture, r *Request) { r.Message.SysFlag = message.SysTransactionPrepared }, err: ErrMessageIllegal},
 		{name: "retry of an old client's transaction message", topic: "T", props: "UNIQ_KEY=K;TRAN_MSG=true;DELAY=3;",
 			tune: func(f *fixture, r *Request) { r.Message.ReconsumeTimes = 1 },
 			want: `SCHEDULE_TOPIC_XXXX 2 r1 "x" UNIQ_KEY=K;TRAN_MSG=true;` + cluster + `DELAY=3;REAL_TOPIC=T;REAL_QID=0;`},
@@ -303,7 +312,7 @@ func TestBatch(t *testing.T) {
 		{"empty", "T", nil, ErrMessageIllegal},
 		{"R082 delay level", "T", []*message.Message{one("DELAY=1;")}, ErrMessageIllegal},
 		{"R082 delay time", "T", []*message.Message{one("TIMER_DELAY_MS=1;")}, ErrMessageIllegal},
-		{"half", "T", []*message.Message{one("TRAN_MSG=true;")}, ErrTransaction},
+		{"half", "T", []*message.Message{one("TRAN_MSG=true;")}, ErrMessageIllegal},
 		{"retry topic", "%RETRY%g", []*message.Message{one("")}, ErrMessageIllegal},
 		{"too large together", "T", []*message.Message{one(""), one(""), one(""), one(""), one(""), one(""), one(""), one(""), one(""), one(""), one("")}, ErrBodyTooLarge},
 	} {

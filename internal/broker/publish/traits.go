@@ -27,6 +27,7 @@ type traits struct {
 	lights      []string
 	foreign     bool // holds properties that only the server writes
 	addKey      bool
+	half        bool  // the first half of a transaction
 	level       int32 // DELAY as a number
 	due         int64 // when a timer is due; 0: it is none
 	created     bool  // the send created its topic
@@ -84,8 +85,8 @@ func (t *traits) check(m *message.Message) error {
 			return fmt.Errorf("%w: the property %s is %q, want a number from 0 to %d", ErrMessageIllegal, message.PropertyPriority, t.priority, math.MaxInt32)
 		}
 	}
-	if (t.transaction || message.TransactionType(m.SysFlag) == message.SysTransactionPrepared) && !(m.ReconsumeTimes > 0 && t.level > 0) {
-		return ErrTransaction
+	if err := t.checkHalf(m); err != nil {
+		return err
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -53,6 +54,12 @@ func (c *channel) Ask(q clients.Question, done func(clients.Answer, error)) {
 	if err != nil {
 		done(clients.Answer{}, err)
 	}
+}
+
+// CheckTransaction sends CHECK_TRANSACTION_STATE.
+func (c *channel) CheckTransaction(q txn.Check) error {
+	return c.conn.Oneway(remoting.ReqCheckTransactionState, &remoting.CheckTransactionStateRequest{Topic: q.Topic, TranStateTableOffset: q.QueueOffset,
+		CommitLogOffset: q.LogOffset, MsgID: q.UniqueID, TransactionID: q.UniqueID, OffsetMsgID: q.OffsetID}, q.Record)
 }
 
 // Close cuts the connection.

@@ -31,7 +31,6 @@ func TestDiffRefusedSends(t *testing.T) {
 		{"topic without write permission", "RO", "x", "", 0, 16, "permission 4"},
 		{"recall by property", "T", "x", "TIMER_DELAY_SEC\x0160\x02TIMER_DEL_UNIQKEY\x01K\x02", 0, 13, "RECALL_MESSAGE"},
 		{"timer without a time", "rmq_sys_wheel_timer", "x", "", 0, 16, "forbidden"},
-		{"half message", "T", "x", "TRAN_MSG\x01true\x02PGROUP\x01p\x02", 0, 16, "not served"},
 		{"lite topic of a topic that is not their parent", "T", "x", "__LITE_TOPIC\x01l\x02", 0, 13, "message.type LITE"},
 	} {
 		r := n.call(remoting.ReqSendMessageV2, sendHeader(c.topic, 0, c.props), []byte(c.body))
@@ -102,7 +101,7 @@ func TestDiffClientClock(t *testing.T) {
 // TestDiffRefusedCodesSayWhy: Apache's remark ends after "not supported".
 func TestDiffRefusedCodesSayWhy(t *testing.T) {
 	n := newNode(t)
-	if r := n.call(remoting.ReqEndTransaction, nil, nil); r.Code != 3 || !strings.HasPrefix(r.Remark, " request type 37 not supported") || !strings.Contains(r.Remark, "transactions") {
+	if r := n.call(remoting.ReqCheckRocksDBCQWriteProgress, nil, nil); r.Code != 3 || !strings.HasPrefix(r.Remark, " request type 354 not supported") || !strings.Contains(r.Remark, "RocksDB") {
 		t.Errorf("%d %q", r.Code, r.Remark)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -38,6 +39,15 @@ var codes = []struct {
 	{err: publish.ErrMessageNotFound, code: remoting.ResSystemError},
 	{err: publish.ErrNotYet, code: remoting.ResSystemError},
 	{err: publish.ErrTransaction, code: remoting.ResNoPermission},
+	{err: txn.ErrGroup, code: remoting.ResSystemError},
+	{err: txn.ErrQueue, code: remoting.ResSystemError},
+	{err: txn.ErrLog, code: remoting.ResSystemError},
+	{err: txn.ErrNotFound, code: remoting.ResSystemError},
+	{err: txn.ErrMessage, code: remoting.ResSystemError},
+	{err: txn.ErrIllegal, code: remoting.ResInvalidParameter},
+	{err: txn.ErrTopicGone, code: remoting.ResTopicNotExist},
+	{err: txn.ErrDecided, code: remoting.ResIllegalOperation},
+	{err: txn.ErrBusy, code: remoting.ResSystemBusy},
 	{err: publish.ErrTimer, code: remoting.ResMessageIllegal},
 	{err: publish.ErrTimersOff, code: remoting.ResSystemError},
 	{err: publish.ErrLightsOff, code: remoting.ResSystemError},

@@ -19,6 +19,8 @@ var requests = []request{
 	{code: remoting.ReqSendMessage, serve: (*Server).sendMessage, quick: true},
 	{code: remoting.ReqSendMessageV2, serve: (*Server).sendMessageV2, quick: true},
 	{code: remoting.ReqSendBatchMessage, serve: (*Server).sendBatchMessage},
+	{code: remoting.ReqEndTransaction, serve: (*Server).endTransaction, quick: true},
+	{code: remoting.ReqResumeCheckHalfMessage, serve: (*Server).resumeCheckHalfMessage},
 	{code: remoting.ReqConsumerSendMsgBack, serve: (*Server).consumerSendMsgBack},
 
 	{code: remoting.ReqPullMessage, serve: (*Server).pullMessage, waits: true},

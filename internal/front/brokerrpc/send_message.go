@@ -3,6 +3,7 @@ package brokerrpc
 import (
 	"unsafe"
 
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -51,6 +52,10 @@ func (s *Server) send(r *transport.Request, v2 bool) {
 	p.request.Message = &p.message
 	fillRequest(&p.request, h, r.Version)
 	p.request.Held = true
+	if message.TransactionType(h.SysFlag) == message.SysTransactionPrepared {
+		// Who sends a half message can be asked about it, whether a heartbeat says so yet or not.
+		s.b.Clients.Produces(h.ProducerGroup, clients.Client{ID: channelOf(r.Conn).holder, Language: byte(r.Language), Version: r.Version, Channel: channelOf(r.Conn)})
+	}
 	s.b.Publish.Send(&p.request, p.done)
 }
 
@@ -59,7 +64,7 @@ const versionOfOwnLimit = 121 // 3.4.9
 
 func fillRequest(q *publish.Request, h *remoting.SendMessageRequest, version int32) {
 	q.DefaultTopic, q.DefaultQueues, q.UnitMode = h.DefaultTopic, h.DefaultTopicQueueNums, h.UnitMode
-	q.MaxReconsumeTimes = -1
+	q.MaxReconsumeTimes, q.ProducerGroup = -1, h.ProducerGroup
 	if h.MaxReconsumeTimes.Set && version >= versionOfOwnLimit {
 		q.MaxReconsumeTimes = h.MaxReconsumeTimes.Value
 	}

@@ -89,7 +89,6 @@ func TestSendRefusals(t *testing.T) {
 		{name: "R105 separator in a value", topic: "T", props: "a\x01b\x01c\x02", code: 13, remark: `"a"`},
 		{name: "delivery time beyond the limit", topic: "T", props: "TIMER_DELAY_SEC\x01300000\x02", code: 13, remark: "TIMER_DELAY_SEC = 300000 is 300000 s (83h20m0s) ahead, the limit timerMaxDelaySec is 259200 s (3 days)"},
 		{name: "delivery time that is no number", topic: "T", props: "TIMER_DELIVER_MS\x01soon\x02", code: 13, remark: `TIMER_DELIVER_MS is "soon"`},
-		{name: "half message", topic: "T", props: "TRAN_MSG\x01true\x02", code: 16, remark: "not served"},
 		{name: "retry topic of an illegal group", topic: "%RETRY%" + strings.Repeat("g", 121), code: 26, remark: "120"},
 	} {
 		h := sendHeader(c.topic, c.queue, c.props)

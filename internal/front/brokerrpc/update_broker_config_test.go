@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/brokertest"
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
@@ -260,6 +261,22 @@ var probes = map[string]probe{
 		n.fill("T", 10)
 		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("enablePopMessageThreshold=true"), nil)
 	}, see: func(n *node) any { return n.popped("T", 2) }, from: "m0 m1", to: ""},
+	"rejectTransactionMessage": {value: "true", see: func(n *node) any {
+		return n.call(remoting.ReqSendMessageV2, halfHeader("T", "p", ""), []byte("x")).Code
+	}, from: int32(0), to: int32(remoting.ResNoPermission)},
+	"transactionTimeOut": {value: "2000", see: func(n *node) any { u := n.half("T", "p", "x", ""); return u.Due - u.Stored }, from: int64(6000), to: int64(2000)},
+	"transactionCheckInterval": {value: "10000", see: func(n *node) any {
+		u := n.half("T", "p", "x", "")
+		n.Clock.Advance(6 * time.Second)
+		return n.undecided(u.QueueOffset).Due - u.Due
+	}, from: int64(30_000), to: int64(10_000)},
+	"transactionCheckMax": {value: "1", prepare: func(n *node) {
+		n.Clients.Produces("p", clients.Client{ID: "p", Channel: new(brokertest.Producer)})
+	}, see: func(n *node) any {
+		n.half("T", "p", "x", "")
+		n.Clock.Advance(37 * time.Second)
+		return n.Store.MaxOffset(names.TransCheckMaxTime, 0) > 0
+	}, from: false, to: true},
 	"defaultMessageRequestMode": {value: "POP", see: func(n *node) any { return n.Admin.Mode("T", "g").Pop }, from: false, to: true},
 	"defaultPopShareQueueNum": {value: "3", prepare: func(n *node) {
 		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("defaultMessageRequestMode=POP"), nil)

@@ -37,6 +37,8 @@ var statuses = []struct {
 	{proxy.ErrIllegalHandle, v2.Code_INVALID_RECEIPT_HANDLE, ""},
 	{proxy.ErrExpiredHandle, v2.Code_INVALID_RECEIPT_HANDLE, "receipt handle is expired"},
 	{proxy.ErrStaleHandle, v2.Code_INVALID_RECEIPT_HANDLE, ""},
+	{proxy.ErrIllegalTransaction, v2.Code_INVALID_TRANSACTION_ID, ""},
+	{proxy.ErrDecided, v2.Code_PRECONDITION_FAILED, ""},
 	{proxy.ErrMessageTooLarge, v2.Code_MESSAGE_BODY_TOO_LARGE, ""},
 	{proxy.ErrDeliveryTime, v2.Code_ILLEGAL_DELIVERY_TIME, ""},
 	{proxy.ErrIllegalMessage, v2.Code_BAD_REQUEST, ""},

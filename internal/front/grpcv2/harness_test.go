@@ -258,6 +258,10 @@ func (f *fakeBroker) Join(c *proxy.Client) error {
 	return nil
 }
 
+func (f *fakeBroker) End(r proxy.EndRequest, done func(error)) {
+	done(fmt.Errorf("%w: %s", proxy.ErrIllegalTransaction, r.TransactionID))
+}
+
 func (f *fakeBroker) Leave(c *proxy.Client) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -527,21 +527,6 @@ func TestSQLFilters(t *testing.T) {
 	}
 }
 
-func TestUnservedKindsAreRefused(t *testing.T) {
-	t.Parallel()
-	srv := bolidetest.Start(t)
-	srv.CreateTopic("halves", "TRANSACTION")
-	c := dial(t, srv.GRPC(), "c")
-	for topic, sys := range map[string]*v2.SystemProperties{
-		"halves": {MessageId: "01", MessageType: v2.MessageType_TRANSACTION},
-	} {
-		resp, err := c.SendMessage(c.ctx(), &v2.SendMessageRequest{Messages: []*v2.Message{{Topic: name(topic), Body: []byte("b"), SystemProperties: sys}}})
-		if err != nil || resp.GetStatus().GetCode() != v2.Code_NOT_IMPLEMENTED || resp.GetStatus().GetMessage() == "" {
-			t.Errorf("%s: %v, %v", topic, resp, err)
-		}
-	}
-}
-
 // What was acknowledged and what was sent is there after a restart; clients need only
 // connect again.
 func TestRestart(t *testing.T) {

@@ -590,7 +590,7 @@ func TestWhatIsNotServedSaysSo(t *testing.T) {
 		return resp.GetStatus()
 	}
 	wantStatus(t, "blank transaction", end(" "), v2.Code_INVALID_TRANSACTION_ID, "")
-	wantStatus(t, "transaction", end("x"), v2.Code_NOT_IMPLEMENTED, "transaction")
+	wantStatus(t, "transaction", end("x"), v2.Code_INVALID_TRANSACTION_ID, "unknown")
 	recall := func(topic string) *v2.Status {
 		resp, err := h.client.RecallMessage(h.as("c"), &v2.RecallMessageRequest{Topic: resource(topic), RecallHandle: "x"})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -22,7 +23,15 @@ var sentinels = []struct{ of, is error }{
 	{publish.ErrNotWritable, proxy.ErrForbidden},
 	{publish.ErrBodyTooLarge, proxy.ErrMessageTooLarge},
 	{publish.ErrNotYet, proxy.ErrBusy},
-	{publish.ErrTransaction, proxy.ErrUnsupported},
+	{publish.ErrTransaction, proxy.ErrForbidden},
+	{txn.ErrDecided, proxy.ErrDecided},
+	{txn.ErrNotFound, proxy.ErrIllegalTransaction},
+	{txn.ErrGroup, proxy.ErrIllegalTransaction},
+	{txn.ErrQueue, proxy.ErrIllegalTransaction},
+	{txn.ErrLog, proxy.ErrIllegalTransaction},
+	{txn.ErrMessage, proxy.ErrIllegalTransaction},
+	{txn.ErrTopicGone, proxy.ErrTopicNotFound},
+	{txn.ErrBusy, proxy.ErrBusy},
 	{publish.ErrTimer, proxy.ErrDeliveryTime},
 	{publish.ErrTimersOff, proxy.ErrUnsupported},
 	{publish.ErrLightsOff, proxy.ErrUnsupported},

@@ -31,6 +31,7 @@ type Options struct {
 	Groups  Groups
 	Publish Publisher
 	Pop     Popper
+	Txn     Transactions
 	// Pops is told which groups pop without having been assigned to; nil: nobody asks.
 	Pops func(group, topic string)
 	// Release ends the long polls of one waiter.

@@ -179,7 +179,7 @@ func TestSend(t *testing.T) {
 		t.Errorf("batch: %+v, %v", sent, err)
 	}
 	for _, c := range []struct{ of, want error }{
-		{publish.ErrTimer, proxy.ErrDeliveryTime}, {publish.ErrTimersOff, proxy.ErrUnsupported}, {publish.ErrTransaction, proxy.ErrUnsupported}, {publish.ErrTopicNotFound, proxy.ErrTopicNotFound},
+		{publish.ErrTimer, proxy.ErrDeliveryTime}, {publish.ErrTimersOff, proxy.ErrUnsupported}, {publish.ErrTransaction, proxy.ErrForbidden}, {publish.ErrTopicNotFound, proxy.ErrTopicNotFound},
 		{publish.ErrBodyTooLarge, proxy.ErrMessageTooLarge}, {publish.ErrNotWritable, proxy.ErrForbidden}, {storage.ErrBusy, proxy.ErrBusy},
 	} {
 		for _, n := range []int{1, 2} {

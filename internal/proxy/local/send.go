@@ -18,6 +18,7 @@ type Publisher interface {
 // send is one send on its way, pooled with the functions that complete it.
 type send struct {
 	request publish.Request
+	half    *Backend // of a half message: whose it is
 	done    func(proxy.Sent, error)
 	placed  func(storage.Placed, error)
 	batch   func([]storage.Placed, error)
@@ -43,14 +44,18 @@ func newSend() *send {
 
 // finish gives the send back before it says that it is done: done may start the next.
 func (s *send) finish(p storage.Placed, err error) {
-	done := s.done
-	s.done, s.request = nil, publish.Request{UniqKey: s.request.UniqKey[:0]}
+	done, half := s.done, s.half
+	s.done, s.half, s.request = nil, nil, publish.Request{UniqKey: s.request.UniqKey[:0]}
 	sends.Put(s)
 	if err != nil {
 		done(proxy.Sent{}, translate(err))
 		return
 	}
-	done(proxy.Sent{Offset: p.QueueOffset, QueueID: p.QueueID}, nil)
+	sent := proxy.Sent{Offset: p.QueueOffset, QueueID: p.QueueID}
+	if half != nil {
+		sent.TransactionID = half.transactionOf(&p)
+	}
+	done(sent, nil)
 }
 
 // Send implements proxy.Messages.
@@ -60,6 +65,9 @@ func (b *Backend) Send(_ string, messages []*message.Message, done func(proxy.Se
 	s.request.MaxReconsumeTimes = -1
 	s.request.Message = messages[0]
 	if len(messages) == 1 {
+		if message.TransactionType(messages[0].SysFlag) == message.SysTransactionPrepared {
+			s.half = b
+		}
 		s.request.Held = true
 		b.o.Publish.Send(&s.request, s.placed)
 		return

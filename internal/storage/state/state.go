@@ -31,20 +31,21 @@ type Space byte
 
 // The keyspaces. docs/formats/state.md draws the keys and values of each.
 const (
-	Meta        Space = 'm' // format version and single values of any package
-	Topics      Space = 't' // topic
-	Groups      Space = 'g' // group
-	Offsets     Space = 'o' // offset: what groups have consumed
-	PullOffsets Space = 'p' // offset: broadcast and other client-kept positions
-	LightQueues Space = 'c' // consumequeue: entries of the queues of lite topics
-	Timers      Space = 'd' // timer: how far the delay levels are
-	Wheel       Space = 'h' // timer: where the messages are that are due at a time of their own
-	PopWindows  Space = 'w' // pop: window number and pop offset of a (group, topic, queue)
-	PopRecords  Space = 'r' // pop: what is in flight
-	PopAside    Space = 'a' // pop: what is set aside
-	PopModes    Space = 'q' // admin: request mode of (topic, group)
-	Redriven    Space = 'l' // admin: which dead letters were redriven
-	Exports     Space = 'x' // config: SHA-256 of exported files
+	Meta         Space = 'm' // format version and single values of any package
+	Topics       Space = 't' // topic
+	Groups       Space = 'g' // group
+	Offsets      Space = 'o' // offset: what groups have consumed
+	PullOffsets  Space = 'p' // offset: broadcast and other client-kept positions
+	LightQueues  Space = 'c' // consumequeue: entries of the queues of lite topics
+	Timers       Space = 'd' // timer: how far the delay levels are
+	Wheel        Space = 'h' // timer: where the messages are that are due at a time of their own
+	PopWindows   Space = 'w' // pop: window number and pop offset of a (group, topic, queue)
+	PopRecords   Space = 'r' // pop: what is in flight
+	PopAside     Space = 'a' // pop: what is set aside
+	PopModes     Space = 'q' // admin: request mode of (topic, group)
+	Redriven     Space = 'l' // admin: which dead letters were redriven
+	Exports      Space = 'x' // config: SHA-256 of exported files
+	Transactions Space = 'n' // txn: open half messages, and what became of the others
 )
 
 // ErrClosed answers commits after Close.

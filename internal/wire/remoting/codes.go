@@ -40,7 +40,6 @@ type RequestCode struct {
 const (
 	notServed    = "no server of Apache RocketMQ 5.5.0 serves it"
 	later        = "not served by this version"
-	transactions = "transactions are not served by this version"
 	requestReply = "request and reply is not served by this version"
 	timers       = "timer state is not served by this version"
 	container    = "there is no broker container"
@@ -248,7 +247,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqHeartBeat, Name: "HEART_BEAT", To: ToBroker, State: Served},
 	{Code: ReqUnregisterClient, Name: "UNREGISTER_CLIENT", To: ToBroker, State: Served, Header: func() Header { return new(UnregisterClientRequest) }},
 	{Code: ReqConsumerSendMsgBack, Name: "CONSUMER_SEND_MSG_BACK", To: ToBroker, State: Served, Header: func() Header { return new(ConsumerSendMsgBackRequest) }},
-	{Code: ReqEndTransaction, Name: "END_TRANSACTION", To: ToBroker, State: Refused, Why: transactions, Header: func() Header { return new(EndTransactionRequest) }},
+	{Code: ReqEndTransaction, Name: "END_TRANSACTION", To: ToBroker, State: Served, Header: func() Header { return new(EndTransactionRequest) }},
 	{Code: ReqGetConsumerListByGroup, Name: "GET_CONSUMER_LIST_BY_GROUP", To: ToBroker, State: Served, Header: func() Header { return new(GetConsumerListByGroupRequest) }},
 	{Code: ReqCheckTransactionState, Name: "CHECK_TRANSACTION_STATE", To: ToClient, State: Client, Header: func() Header { return new(CheckTransactionStateRequest) }},
 	{Code: ReqNotifyConsumerIDsChanged, Name: "NOTIFY_CONSUMER_IDS_CHANGED", To: ToClient, State: Client, Header: func() Header { return new(NotifyConsumerIDsChangedRequest) }},
@@ -315,7 +314,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqSendBatchMessage, Name: "SEND_BATCH_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return &SendMessageRequest{V2: true} }},
 	{Code: ReqQueryConsumeQueue, Name: "QUERY_CONSUME_QUEUE", To: ToBroker, State: Served, Header: func() Header { return new(QueryConsumeQueueRequest) }},
 	{Code: ReqQueryDataVersion, Name: "QUERY_DATA_VERSION", To: ToNamesrv, State: Served, Header: func() Header { return new(QueryDataVersionRequest) }},
-	{Code: ReqResumeCheckHalfMessage, Name: "RESUME_CHECK_HALF_MESSAGE", To: ToBroker, State: Refused, Why: transactions, Header: func() Header { return new(ResumeCheckHalfMessageRequest) }},
+	{Code: ReqResumeCheckHalfMessage, Name: "RESUME_CHECK_HALF_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(ResumeCheckHalfMessageRequest) }},
 	{Code: ReqSendReplyMessage, Name: "SEND_REPLY_MESSAGE", To: ToBroker, State: Refused, Why: requestReply, Header: func() Header { return new(SendMessageRequest) }},
 	{Code: ReqSendReplyMessageV2, Name: "SEND_REPLY_MESSAGE_V2", To: ToBroker, State: Refused, Why: requestReply, Header: func() Header { return &SendMessageRequest{V2: true} }},
 	{Code: ReqPushReplyMessageToClient, Name: "PUSH_REPLY_MESSAGE_TO_CLIENT", To: ToClient, State: Client, Header: func() Header { return new(PushReplyMessageRequest) }},
