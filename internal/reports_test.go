@@ -88,7 +88,7 @@ var reports = []report{
 	{id: "R078", fault: "a due message is dropped after a few failures"},
 	{id: "R079", fault: "a wrong position of a delay level stops all of it"},
 	{id: "R080", fault: "timers fire early, or are lost in a crash"},
-	{id: "R081", fault: "a scheduled message can't be taken back", why: "recall is not served yet"},
+	{id: "R081", fault: "a scheduled message can't be taken back"},
 	{id: "R082", fault: "batches with delays slip through the check"},
 
 	{id: "R088", fault: "sends are refused at low load after any hiccup of the disk"},

@@ -39,7 +39,7 @@ type Broker struct {
 	StartAcceptSendRequestTimeStamp   int64  `prop:"startAcceptSendRequestTimeStamp" min:"0"`
 	LitePullMessageEnable             bool   `prop:"litePullMessageEnable"`
 	EnablePropertyFilter              bool   `prop:"enablePropertyFilter"`
-	RecallMessageEnable               bool   `prop:"recallMessageEnable" idle:"recall is not served yet"`
+	RecallMessageEnable               bool   `prop:"recallMessageEnable"`
 	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" idle:"a reset is always kept by the server until the consumer takes it"`
 	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable" idle:"request and reply is not served yet"`
 	LongPollingEnable                 bool   `prop:"longPollingEnable"`

@@ -24,6 +24,8 @@ var (
 	ErrStaleHandle      = errors.New("receipt handle was replaced by a later one")
 	ErrIllegalMessage   = errors.New("message is illegal")
 	ErrDeliveryTime     = errors.New("illegal delivery time")
+	ErrIllegalRecall    = errors.New("recall handle is malformed or belongs elsewhere")
+	ErrRecallTooLate    = errors.New("too late to recall")
 	ErrMessageTooLarge  = errors.New("message is too large")
 	ErrMessageNotFound  = errors.New("message not found")
 	ErrBusy             = errors.New("server is busy")
@@ -69,6 +71,8 @@ type Sender interface {
 	// Send stores the messages in one queue of the broker, in order, in one put.
 	// Messages and bodies belong to the caller again when done is called.
 	Send(broker string, messages []*message.Message, done func(Sent, error))
+	// Recall takes a message back that is not due yet; done gets its id.
+	Recall(topic, handle string, done func(id string, err error))
 }
 
 // Deliveries lends messages and hears what became of them.

@@ -108,6 +108,11 @@ func (p *Proxy) DeadLetter(group, topic string, h receipt.Handle, done func(erro
 // EndTransaction carries a producer's decision to the broker that its id names.
 func (p *Proxy) EndTransaction(r EndRequest, done func(error)) { p.backend.End(r, done) }
 
+// Recall takes a message back that is not due yet; done gets its id.
+func (p *Proxy) Recall(topic, handle string, done func(id string, err error)) {
+	p.backend.Recall(topic, handle, done)
+}
+
 // turn is a number below n that goes round with each call for the topic.
 func (p *Proxy) turn(topic string, n int) int {
 	v, ok := p.turns.Load(topic)

@@ -88,6 +88,7 @@ func (n *none) Withdraw(q PopRequest)                                      { n.w
 func (n *none) Ack(string, string, []receipt.Handle, func([]error))        {}
 func (n *none) ChangeInvisible(ChangeRequest, func(receipt.Handle, error)) {}
 func (n *none) DeadLetter(string, string, receipt.Handle, func(error))     {}
+func (n *none) Recall(string, string, func(string, error))                 {}
 func (n *none) Join(c *Client) error {
 	if n.joined[c.ID]++; n.onJoin != nil {
 		n.onJoin()

@@ -148,6 +148,9 @@ func (e *Engine) breakDerived(what string, err error) {
 	}
 }
 
+// CatchUp returns when everything that is written can be read and found by its keys.
+func (e *Engine) CatchUp() { e.settle() }
+
 // settle sees to it that what is complete is dispatched. While the dispatcher runs that is
 // left to it: it may have a batch in hand, and what comes behind that one must not pass it.
 func (e *Engine) settle() {

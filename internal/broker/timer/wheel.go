@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -25,6 +27,7 @@ type WheelStore interface {
 	Store
 	ReadMany(places []storage.RecordPlace) (records [][]byte, release func())
 	QueryKey(topic, key string, max int, begin, end int64) ([]storage.Record, error)
+	CatchUp()
 }
 
 // WheelOptions is what a Wheel needs.
@@ -34,6 +37,8 @@ type WheelOptions struct {
 	Publish *publish.Publisher
 	// Topic finds the topic that a message goes to.
 	Topic  func(name string) (*topic.Config, bool)
+	Broker *config.Live[config.Broker]
+	Host   netip.AddrPort // of the records that it makes
 	Clock  *clock.Clock
 	Events WheelEvents
 	// Near is how many of the next messages are kept in memory; 0 = 65,536.
@@ -85,7 +90,6 @@ type Wheel struct {
 		eager    bool                // changes are stored with the first commit that comes
 		storedAt time.Time           // when changes were stored last
 		names    map[string]string   // one copy of each topic's name
-		waiters  []chan struct{}     // who waits for a claim to end
 	}
 }
 
@@ -110,8 +114,8 @@ type entry struct {
 type claim struct {
 	entry
 	popped   bool // it is not in near
-	written  bool // its successor is in the log
 	delivery bool
+	recalls  []func(error) // of a recall: who asked for it
 }
 
 // changes are what is being stored.
@@ -296,22 +300,20 @@ func (w *Wheel) end(p place) {
 		m.dels[p] = struct{}{}
 	}
 	w.countLocked(e.topic, -1)
-	w.wakeLocked()
+	var tell []func(error)
+	if c != nil {
+		tell = c.recalls
+	}
 	many := w.manyLocked()
 	m.Unlock()
 	w.changed(many)
+	for _, done := range tell {
+		done(nil)
+	}
 	select {
 	case w.moved <- struct{}{}:
 	default:
 	}
-}
-
-// wakeLocked lets those look again who wait for a claim to end.
-func (w *Wheel) wakeLocked() {
-	for _, c := range w.mu.waiters {
-		close(c)
-	}
-	w.mu.waiters = nil
 }
 
 // Settle has the next commit store everything: what dispatch has told so far is going to be

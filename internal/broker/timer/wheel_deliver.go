@@ -82,7 +82,6 @@ func (w *Wheel) retry(failed []entry) {
 	if m.retryAt == 0 {
 		m.retryAt = w.o.Clock.NowMilli() + pause
 	}
-	w.wakeLocked()
 }
 
 // copyOf makes the copy of a message as its topic gets it. It is nil for one that has nowhere

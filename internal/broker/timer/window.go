@@ -179,7 +179,6 @@ func (w *Wheel) release(p place) {
 		}
 		w.alarm.Earlier(p.due)
 	}
-	w.wakeLocked()
 	m.Unlock()
 }
 

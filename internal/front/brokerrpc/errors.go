@@ -10,6 +10,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
+	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/config"
@@ -53,6 +54,12 @@ var codes = []struct {
 	{err: publish.ErrLightsOff, code: remoting.ResSystemError},
 	{err: publish.ErrLiteTopic, code: remoting.ResMessageIllegal},
 	{err: storage.ErrTooManyLights, code: remoting.ResLMQQuotaExceeded},
+
+	{err: timer.ErrRecallOff, code: remoting.ResNoPermission},
+	{err: timer.ErrRecallIllegal, code: remoting.ResIllegalOperation},
+	{err: timer.ErrRecallLate, code: remoting.ResIllegalOperation},
+	{err: timer.ErrRecallUnknown, code: remoting.ResIllegalOperation},
+	{err: timer.ErrRecallBusy, code: remoting.ResSystemBusy},
 
 	{err: pull.ErrBrokerUnreadable, code: remoting.ResNoPermission},
 	{err: pull.ErrLiteOff, code: remoting.ResNoPermission},

@@ -22,6 +22,7 @@ var requests = []request{
 	{code: remoting.ReqEndTransaction, serve: (*Server).endTransaction, quick: true},
 	{code: remoting.ReqResumeCheckHalfMessage, serve: (*Server).resumeCheckHalfMessage},
 	{code: remoting.ReqConsumerSendMsgBack, serve: (*Server).consumerSendMsgBack},
+	{code: remoting.ReqRecallMessage, serve: (*Server).recallMessage},
 
 	{code: remoting.ReqPullMessage, serve: (*Server).pullMessage, waits: true},
 	{code: remoting.ReqLitePullMessage, serve: (*Server).litePullMessage, waits: true},

@@ -82,6 +82,9 @@ func (p *sending) complete(placed storage.Placed, err error) {
 	p.id = message.AppendOffsetID(p.id[:0], s.b.StoreHost, placed.PhysicalOffset)
 	p.answer = remoting.SendMessageResponse{MsgID: text(p.id), QueueID: p.request.QueueID, QueueOffset: placed.QueueOffset,
 		TransactionID: text(p.request.UniqKey), Region: settings.RegionID, TraceOn: traceOn(settings.TraceOn)}
+	if p.request.Due > 0 {
+		p.answer.RecallHandle = message.RecallHandle{Topic: p.header.Topic, Broker: settings.BrokerName, Due: p.request.Due, UniqKey: text(p.request.UniqKey)}.String()
+	}
 	p.responder.Reply(remoting.ResSuccess, "", &p.answer, nil)
 	p.free()
 }

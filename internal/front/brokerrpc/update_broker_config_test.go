@@ -143,6 +143,9 @@ var probes = map[string]probe{
 		return n.call(remoting.ReqSendMessageV2, sendHeader("T", 0, ""), []byte("x")).Remark
 	}, from: "", to: "broker unable to service, until " + time.UnixMilli(9000000000000).Format("2006-01-02 15:04:05,000")},
 	"timerWheelEnable": {value: "false", see: sendTimer, from: int32(0), to: int32(remoting.ResSystemError)},
+	"recallMessageEnable": {value: "false", see: func(n *node) any {
+		return n.call(remoting.ReqRecallMessage, &remoting.RecallMessageRequest{Topic: "T", RecallHandle: "x"}, nil).Code
+	}, from: int32(remoting.ResIllegalOperation), to: int32(remoting.ResNoPermission)},
 	"timerMaxDelaySec": {value: "60", see: sendTimer, from: int32(0), to: int32(remoting.ResMessageIllegal)},
 	"maxMessageSize":   {value: "65536", see: sendCode("T", 50_000), from: int32(remoting.ResMessageIllegal), to: int32(0)},
 

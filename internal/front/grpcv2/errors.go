@@ -41,6 +41,8 @@ var statuses = []struct {
 	{proxy.ErrDecided, v2.Code_PRECONDITION_FAILED, ""},
 	{proxy.ErrMessageTooLarge, v2.Code_MESSAGE_BODY_TOO_LARGE, ""},
 	{proxy.ErrDeliveryTime, v2.Code_ILLEGAL_DELIVERY_TIME, ""},
+	{proxy.ErrIllegalRecall, v2.Code_BAD_REQUEST, ""},
+	{proxy.ErrRecallTooLate, v2.Code_PRECONDITION_FAILED, ""},
 	{proxy.ErrIllegalMessage, v2.Code_BAD_REQUEST, ""},
 	{proxy.ErrMessageNotFound, v2.Code_MESSAGE_NOT_FOUND, ""},
 	{proxy.ErrBusy, v2.Code_TOO_MANY_REQUESTS, ""},

@@ -240,6 +240,14 @@ func (f *fakeBroker) ChangeInvisible(c proxy.ChangeRequest, done func(receipt.Ha
 	done(h, err)
 }
 
+func (f *fakeBroker) Recall(_, handle string, done func(string, error)) {
+	if handle != "of 01" {
+		done("", fmt.Errorf("%w: %s", proxy.ErrIllegalRecall, handle))
+		return
+	}
+	done("01", nil)
+}
+
 func (f *fakeBroker) DeadLetter(_, topic string, h receipt.Handle, done func(error)) {
 	f.mu.Lock()
 	r, err := f.find(topic, h)

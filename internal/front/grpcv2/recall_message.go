@@ -8,28 +8,40 @@ import (
 	"github.com/bolidemq/bolide/internal/proxy"
 )
 
-// RecallMessage implements v2.MessagingServiceServer. No handle is ever given out, since
-// messages for a time of delivery are refused.
+// RecallMessage implements v2.MessagingServiceServer: it takes back what is to be delivered
+// later.
 func (s *Service) RecallMessage(ctx context.Context, req *v2.RecallMessageRequest) (*v2.RecallMessageResponse, error) {
 	s.calls.begin()
 	defer s.calls.end()
-	return &v2.RecallMessageResponse{Status: s.status("RecallMessage", s.recall(ctx, req))}, nil
+	id, err := s.recall(ctx, req)
+	return &v2.RecallMessageResponse{Status: s.status("RecallMessage", err), MessageId: id}, nil
 }
 
-func (s *Service) recall(ctx context.Context, req *v2.RecallMessageRequest) error {
+func (s *Service) recall(ctx context.Context, req *v2.RecallMessageRequest) (id string, err error) {
 	if _, err := clientID(callerOf(ctx)); err != nil {
-		return err
+		return "", err
 	}
 	topic, err := topicName(req.GetTopic())
 	if err != nil {
-		return err
+		return "", err
 	}
 	route, err := s.proxy.Route(ctx, topic)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !route.Kind.Takes(proxy.KindDelay) {
-		return wrongKind(route.Kind, proxy.KindDelay)
+		return "", wrongKind(route.Kind, proxy.KindDelay)
 	}
-	return refuse(v2.Code_NOT_IMPLEMENTED, "recall is not served by this version")
+	type outcome struct {
+		id  string
+		err error
+	}
+	answer := make(chan outcome, 1)
+	s.proxy.Recall(topic, req.GetRecallHandle(), func(id string, err error) { answer <- outcome{id, err} })
+	select {
+	case o := <-answer:
+		return o.id, o.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }

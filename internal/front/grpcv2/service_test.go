@@ -599,7 +599,7 @@ func TestWhatIsNotServedSaysSo(t *testing.T) {
 		return resp.GetStatus()
 	}
 	wantStatus(t, "recall on a normal topic", recall("orders"), v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, "")
-	wantStatus(t, "recall", recall("later"), v2.Code_NOT_IMPLEMENTED, "recall")
+	wantStatus(t, "recall", recall("later"), v2.Code_BAD_REQUEST, "handle")
 	sync := func(group, lite string) *v2.Status {
 		resp, err := h.client.SyncLiteSubscription(h.as("c"), &v2.SyncLiteSubscriptionRequest{Topic: resource("orders"), Group: resource(group), LiteTopicSet: []string{lite}})
 		if err != nil {

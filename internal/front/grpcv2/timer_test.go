@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/bolidemq/bolide/bolidetest"
+	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -69,6 +70,32 @@ func TestOneLimitForTimers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRecallOverGRPC is R081: each answer has a status of its own.
+func TestRecallOverGRPC(t *testing.T) {
+	t.Parallel()
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("later", "DELAY")
+	c := dial(t, srv.GRPC(), "c")
+	at := time.Now().Add(time.Minute)
+	back, kept := c.sendAt("later", "back", at).GetEntries()[0].GetRecallHandle(), c.sendAt("later", "kept", at).GetEntries()[0].GetRecallHandle()
+	recall := func(what, handle string, code v2.Code, id string) {
+		t.Helper()
+		resp, err := c.RecallMessage(c.ctx(), &v2.RecallMessageRequest{Topic: name("later"), RecallHandle: handle})
+		if err != nil || resp.GetStatus().GetCode() != code || resp.GetMessageId() != id {
+			t.Errorf("%s: %v, %v", what, resp, err)
+		}
+	}
+	recall("in time", back, v2.Code_OK, "back")
+	recall("once more", back, v2.Code_OK, "back")
+	recall("cut", kept[:9], v2.Code_BAD_REQUEST, "")
+	srv.Advance(2 * time.Minute)
+	if got := c.take(receiveRequest("later", "g"), 1); string(got[0].GetBody()) != "kept" {
+		t.Errorf("%v", got)
+	}
+	recall("too late", kept, v2.Code_PRECONDITION_FAILED, "")
+	recall("never sent", message.RecallHandle{Topic: "later", Broker: "broker-a", Due: at.UnixMilli(), UniqKey: "x"}.String(), v2.Code_MESSAGE_NOT_FOUND, "")
 }
 
 func first(ok bool, _ string) bool { return ok }

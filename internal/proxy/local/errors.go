@@ -6,6 +6,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/proxy"
@@ -33,6 +34,11 @@ var sentinels = []struct{ of, is error }{
 	{txn.ErrTopicGone, proxy.ErrTopicNotFound},
 	{txn.ErrBusy, proxy.ErrBusy},
 	{publish.ErrTimer, proxy.ErrDeliveryTime},
+	{timer.ErrRecallOff, proxy.ErrForbidden},
+	{timer.ErrRecallIllegal, proxy.ErrIllegalRecall},
+	{timer.ErrRecallLate, proxy.ErrRecallTooLate},
+	{timer.ErrRecallUnknown, proxy.ErrMessageNotFound},
+	{timer.ErrRecallBusy, proxy.ErrBusy},
 	{publish.ErrTimersOff, proxy.ErrUnsupported},
 	{publish.ErrLightsOff, proxy.ErrUnsupported},
 	{publish.ErrLiteTopic, proxy.ErrIllegalMessage},

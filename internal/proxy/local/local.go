@@ -30,8 +30,10 @@ type Options struct {
 	Topics  Topics
 	Groups  Groups
 	Publish Publisher
-	Pop     Popper
-	Txn     Transactions
+	// Recall takes a message back that is not due yet.
+	Recall func(topic, handle, group string, done func(id string, err error))
+	Pop    Popper
+	Txn    Transactions
 	// Pops is told which groups pop without having been assigned to; nil: nobody asks.
 	Pops func(group, topic string)
 	// Release ends the long polls of one waiter.

@@ -20,6 +20,8 @@ type send struct {
 	request publish.Request
 	half    *Backend // of a half message: whose it is
 	done    func(proxy.Sent, error)
+	broker  string
+	topic   string // where the message was sent to, which may not be where it is stored
 	placed  func(storage.Placed, error)
 	batch   func([]storage.Placed, error)
 }
@@ -44,14 +46,17 @@ func newSend() *send {
 
 // finish gives the send back before it says that it is done: done may start the next.
 func (s *send) finish(p storage.Placed, err error) {
-	done, half := s.done, s.half
-	s.done, s.half, s.request = nil, nil, publish.Request{UniqKey: s.request.UniqKey[:0]}
+	done, half, handle := s.done, s.half, ""
+	if s.request.Due > 0 && err == nil {
+		handle = message.RecallHandle{Topic: s.topic, Broker: s.broker, Due: s.request.Due, UniqKey: string(s.request.UniqKey)}.String()
+	}
+	s.done, s.half, s.topic, s.request = nil, nil, "", publish.Request{UniqKey: s.request.UniqKey[:0]}
 	sends.Put(s)
 	if err != nil {
 		done(proxy.Sent{}, translate(err))
 		return
 	}
-	sent := proxy.Sent{Offset: p.QueueOffset, QueueID: p.QueueID}
+	sent := proxy.Sent{Offset: p.QueueOffset, QueueID: p.QueueID, RecallHandle: handle}
 	if half != nil {
 		sent.TransactionID = half.transactionOf(&p)
 	}
@@ -61,7 +66,7 @@ func (s *send) finish(p storage.Placed, err error) {
 // Send implements proxy.Messages.
 func (b *Backend) Send(_ string, messages []*message.Message, done func(proxy.Sent, error)) {
 	s := newSend()
-	s.done = done
+	s.done, s.broker, s.topic = done, b.o.Name, messages[0].Topic
 	s.request.MaxReconsumeTimes = -1
 	s.request.Message = messages[0]
 	if len(messages) == 1 {
@@ -77,4 +82,14 @@ func (b *Backend) Send(_ string, messages []*message.Message, done func(proxy.Se
 	head.Body, head.Properties = nil, ""
 	s.request.Message = &head
 	b.o.Publish.SendBatch(&s.request, messages, s.batch)
+}
+
+// Recall implements proxy.Sender.
+func (b *Backend) Recall(topic, handle string, done func(string, error)) {
+	b.o.Recall(topic, handle, "", func(id string, err error) {
+		if err != nil {
+			err = translate(err)
+		}
+		done(id, err)
+	})
 }

@@ -329,7 +329,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqCheckRocksDBCQWriteProgress, Name: "CHECK_ROCKSDB_CQ_WRITE_PROGRESS", To: ToBroker, State: Refused, Why: rocksDB, Header: func() Header { return new(CheckRocksDBCQWriteProgressRequest) }},
 	{Code: ReqExportRocksDBConfigToJSON, Name: "EXPORT_ROCKSDB_CONFIG_TO_JSON", To: ToBroker, State: Refused, Why: rocksDB, Header: func() Header { return new(ExportRocksDBConfigToJSONRequest) }},
 	{Code: ReqLitePullMessage, Name: "LITE_PULL_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(PullMessageRequest) }},
-	{Code: ReqRecallMessage, Name: "RECALL_MESSAGE", To: ToBroker, State: Refused, Why: timers, Header: func() Header { return new(RecallMessageRequest) }},
+	{Code: ReqRecallMessage, Name: "RECALL_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(RecallMessageRequest) }},
 	{Code: ReqQueryAssignment, Name: "QUERY_ASSIGNMENT", To: ToBroker, State: Served},
 	{Code: ReqSetMessageRequestMode, Name: "SET_MESSAGE_REQUEST_MODE", To: ToBroker, State: Served},
 	{Code: ReqGetAllMessageRequestMode, Name: "GET_ALL_MESSAGE_REQUEST_MODE", To: ToBroker, State: Served},

@@ -1,0 +1,172 @@
+package timer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// Why a message is not taken back; what was wrong exactly is wrapped around them.
+var (
+	ErrRecallOff     = errors.New("recall is switched off: recallMessageEnable is false")
+	ErrRecallIllegal = errors.New("illegal recall handle")
+	ErrRecallLate    = errors.New("too late to recall")
+	ErrRecallUnknown = errors.New("nothing to recall")
+	ErrRecallBusy    = errors.New("the message is on its way to another place in the log, try again")
+)
+
+// recallTag marks the records that take a message back, as at Apache RocketMQ.
+const recallTag = "_RECALL_TAG_"
+
+// Recall takes a message back before it is due. handle is what its send was answered with,
+// group the caller's. done gets the message's unique key. Once done was called without an
+// error the message is never delivered, and a second recall says the same.
+//
+// The record that says so is the commit point: what lies before it in the log, a copy or a
+// recall, has won. While it is under way the place is claimed, so that no copy is made.
+func (w *Wheel) Recall(topic, handle, group string, done func(id string, err error)) {
+	h, err := w.checkRecall(topic, handle)
+	if err != nil {
+		done("", err)
+		return
+	}
+	p, recalled, err := w.findRecalled(h)
+	if err != nil {
+		done("", err)
+		return
+	}
+	c, err := w.claimRecall(p, h, func(err error) { done(h.UniqKey, err) })
+	switch {
+	case err != nil && recalled:
+		done(h.UniqKey, nil)
+	case err != nil:
+		done("", err)
+	case c != nil:
+		end := func(err error) { w.recalled(p, err) }
+		w.o.Publish.Restore(w.recallRecord(h, group), p.source(), func() { w.end(p) }, end)
+	}
+}
+
+// checkRecall reads a handle and refuses what is not of this broker and topic.
+func (w *Wheel) checkRecall(topic, handle string) (h message.RecallHandle, err error) {
+	settings := w.o.Broker.Get()
+	if !settings.RecallMessageEnable {
+		return h, ErrRecallOff
+	}
+	if _, ok := w.o.Topic(topic); !ok {
+		return h, fmt.Errorf("%w: %s", publish.ErrTopicNotFound, topic)
+	}
+	if h, err = message.ParseRecallHandle(handle); err != nil {
+		return h, fmt.Errorf("%w: %w", ErrRecallIllegal, err)
+	}
+	if h.Topic != topic {
+		return h, fmt.Errorf("%w: it is of topic %.200q, the request of %s", ErrRecallIllegal, h.Topic, topic)
+	}
+	if h.Broker != settings.BrokerName {
+		return h, fmt.Errorf("%w: it is of broker %.200q, this one is %s", ErrRecallIllegal, h.Broker, settings.BrokerName)
+	}
+	return h, nil
+}
+
+// findRecalled finds the message of a handle: the place where it waits, or did last, and
+// whether it was taken back already.
+func (w *Wheel) findRecalled(h message.RecallHandle) (p place, recalled bool, err error) {
+	p, sent, recalled, err := w.lookUp(h)
+	if err == nil && !sent && !recalled {
+		w.o.Store.CatchUp() // the send may have been answered before its keys were indexed
+		p, sent, recalled, err = w.lookUp(h)
+	}
+	switch {
+	case err != nil:
+		return p, false, fmt.Errorf("find the message of a recall handle: %w", err)
+	case !sent && !recalled:
+		return p, false, fmt.Errorf("%w: no message %.200q of topic %s was for %s, or it is gone long since", ErrRecallUnknown, h.UniqKey, h.Topic, inTime(h.Due))
+	}
+	return p, recalled, nil
+}
+
+func inTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000 UTC") }
+
+func (w *Wheel) lookUp(h message.RecallHandle) (p place, sent, recalled bool, err error) {
+	records, err := w.o.Store.QueryKey(names.WheelTimer, h.UniqKey, 0, 0, math.MaxInt64)
+	for i := range records { // the newest first
+		var m message.Message
+		if _, err := message.DecodeStored(records[i].Bytes, &m); err != nil || m.Properties.Value(message.PropertyRealTopic) != h.Topic ||
+			m.UniqueID() != h.UniqKey {
+			continue
+		}
+		due, ok := message.TimerDue(m.Properties)
+		out, _ := strconv.ParseInt(m.Properties.Value(message.PropertyTimerOutMs), 10, 64)
+		if !ok || due != h.Due && out != message.TimerOut(h.Due) {
+			continue
+		}
+		if m.Properties.Has(message.PropertyTimerDeleteUniqKey) {
+			recalled = true
+		} else if !sent {
+			p, sent = place{due, m.QueueOffset}, true
+		}
+	}
+	return p, sent, recalled, err
+}
+
+// claimRecall claims a place for a recall. Where another recall has it, done is called with
+// what becomes of that one, and there is no claim.
+func (w *Wheel) claimRecall(p place, h message.RecallHandle, done func(error)) (*claim, error) {
+	m := &w.mu
+	m.Lock()
+	defer m.Unlock()
+	if c := m.claims[p]; c != nil {
+		switch {
+		case c.recalls != nil:
+			c.recalls = append(c.recalls, done)
+			return nil, nil
+		case !c.delivery:
+			return nil, ErrRecallBusy
+		}
+	} else if e, ok := w.findLocked(p); ok {
+		c := &claim{entry: e, recalls: []func(error){done}}
+		m.claims[p] = c
+		return c, nil
+	}
+	return nil, fmt.Errorf("%w: the message was for %s and has been delivered", ErrRecallLate, inTime(h.Due))
+}
+
+// recalled tells those who asked for it what became of a recall.
+func (w *Wheel) recalled(p place, err error) {
+	w.mu.Lock()
+	var tell []func(error)
+	if c := w.mu.claims[p]; c != nil {
+		tell, c.recalls = c.recalls, c.recalls[:0:0] // who comes now is told when it is dispatched
+	}
+	w.mu.Unlock()
+	if err != nil {
+		w.release(p)
+	}
+	for _, done := range tell {
+		done(err)
+	}
+}
+
+// recallRecord is what takes a message back, in Apache's form.
+func (w *Wheel) recallRecord(h message.RecallHandle, group string) *message.Message {
+	now := w.o.Clock.NowMilli()
+	m := &message.Message{Topic: names.WheelTimer, Body: []byte("0"), BornTimestamp: now, BornHost: w.o.Host, StoreHost: w.o.Host}
+	m.Properties = m.Properties.WithAll(
+		message.PropertyTags, recallTag,
+		message.PropertyUniqKey, h.UniqKey,
+		message.PropertyTimerDeleteUniqKey, h.UniqKey,
+		message.PropertyTimerDeliverMs, strconv.FormatInt(h.Due, 10),
+		message.PropertyTimerOutMs, strconv.FormatInt(message.TimerOut(h.Due), 10),
+		message.PropertyRealTopic, h.Topic,
+		message.PropertyRealQueue, "0")
+	if group != "" {
+		m.Properties = m.Properties.With(message.PropertyProducerGroup, group)
+	}
+	return m
+}

@@ -1,0 +1,101 @@
+package brokerrpc
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+func (n *node) recall(topic, handle string) (int32, string) {
+	n.t.Helper()
+	r := n.call(remoting.ReqRecallMessage, &remoting.RecallMessageRequest{ProducerGroup: "p", Topic: topic, RecallHandle: handle}, nil)
+	id, _ := r.Ext.Get("msgId")
+	if r.Code != 0 {
+		return r.Code, r.Remark
+	}
+	return 0, id
+}
+
+// TestRecall is R081: what is taken back in time is not delivered, and each other answer says
+// what it is.
+func TestRecall(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.topic("U", 1)
+	send := func(key string) string {
+		return n.send("T", 0, key, "UNIQ_KEY\x01"+key+"\x02TIMER_DELAY_SEC\x0160\x02").RecallHandle
+	}
+	kept, back, undone := send("kept"), send("back"), send("a key with blanks")
+	if now := n.send("T", 0, "now", "UNIQ_KEY\x01now\x02").RecallHandle; now != "" {
+		t.Errorf("a message that is delivered at once can be recalled with %s", now)
+	}
+	for range 2 { // the second one says the same
+		if code, id := n.recall("T", back); code != 0 || id != "back" {
+			t.Errorf("recall: %d %s", code, id)
+		}
+	}
+	n.stop()
+	n = startNode(t, n.fs)
+	if code, id := n.recall("T", undone); code != 0 || id != "a key with blanks" {
+		t.Errorf("recall after a restart: %d %s", code, id)
+	}
+	if code, id := n.recall("T", back); code != 0 || id != "back" {
+		t.Errorf("a second recall after a restart: %d %s", code, id)
+	}
+	n.Clock.Advance(2 * time.Minute)
+	until(t, "the message that was kept", func() bool { return n.Store.MaxOffset("T", 0) == 2 })
+	h, err := message.ParseRecallHandle(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := h
+	forged.UniqKey = "never sent"
+	foreign := h
+	foreign.Broker = "another"
+	moved := h
+	moved.Due += 1000
+	raw := func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) }
+	for name, c := range map[string]struct {
+		topic, handle string
+		code          int32
+		remark        string
+	}{
+		"delivered":          {"T", kept, 604, "too late to recall: the message was for " + time.UnixMilli(h.Due).UTC().Format("2006-01-02")},
+		"forged key":         {"T", forged.String(), 604, `nothing to recall: no message "never sent"`},
+		"forged time":        {"T", moved.String(), 604, "nothing to recall"},
+		"of another broker":  {"T", foreign.String(), 604, `of broker "another"`},
+		"of another topic":   {"U", kept, 604, `of topic "T"`},
+		"cut":                {"T", kept[:len(kept)/2], 604, "illegal recall handle"},
+		"no Base64":          {"T", "*", 604, "Base64"},
+		"another version":    {"T", raw("v2 T b 1 k"), 604, "v1"},
+		"time is no number":  {"T", raw("v1 T b soon k"), 604, `"soon"`},
+		"topic is not there": {"Nope", kept, 17, "Nope"},
+		"no handle":          {"T", "", 604, "illegal recall handle"},
+	} {
+		if code, remark := n.recall(c.topic, c.handle); code != c.code || !strings.Contains(remark, c.remark) {
+			t.Errorf("%s: %d %q, want %d %q", name, code, remark, c.code, c.remark)
+		}
+	}
+}
+
+// TestRecallRightAfterTheSend: the handle is good as soon as it is there.
+func TestRecallRightAfterTheSend(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	for i := range 200 {
+		key := "k" + strconv.Itoa(i)
+		handle := n.send("T", 0, "x", "UNIQ_KEY\x01"+key+"\x02TIMER_DELAY_MS\x01"+strconv.Itoa(60_000+i)+"\x02").RecallHandle
+		if code, id := n.recall("T", handle); code != 0 || id != key {
+			t.Fatalf("%d: %d %s", i, code, id)
+		}
+	}
+	n.Clock.Advance(time.Hour)
+	if n.Store.MaxOffset("T", 0) != 0 || len(n.Wheel.Counts()) > 0 {
+		t.Errorf("%d messages, %v", n.Store.MaxOffset("T", 0), n.Wheel.Counts())
+	}
+}
