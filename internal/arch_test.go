@@ -45,6 +45,7 @@ var ranks = map[string]int{
 
 	"internal/broker/pop":   9,
 	"internal/broker/pull":  9,
+	"internal/broker/reply": 9,
 	"internal/broker/timer": 9,
 	"internal/broker/txn":   9,
 

@@ -31,6 +31,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/qlock"
+	"github.com/bolidemq/bolide/internal/broker/reply"
 	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/broker/txn"
@@ -105,6 +106,7 @@ type Broker struct {
 	Locks       *qlock.Table
 	LongPoll    *longpoll.Table
 	Publish     *publish.Publisher
+	Reply       *reply.Replier
 	Pull        *pull.Puller
 	Pop         *pop.Popper
 	Timer       *timer.Timer

@@ -18,6 +18,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/qlock"
+	"github.com/bolidemq/bolide/internal/broker/reply"
 	"github.com/bolidemq/bolide/internal/broker/timer"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/broker/txn"
@@ -128,6 +129,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
 		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels,
 		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, StoreHost: o.StoreHost, Events: b.publishEvents(o)})
+	b.Reply = reply.New(reply.Options{Publish: b.Publish, Askers: b.Clients, Broker: o.Broker, NowMilli: o.Clock.NowMilli})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
 		MaxMessages: func() int { return int(o.StoreConfig.Get().MaxTransferCountOnMessage) }, Events: b.pullEvents(o)})

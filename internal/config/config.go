@@ -41,7 +41,7 @@ type Broker struct {
 	EnablePropertyFilter              bool   `prop:"enablePropertyFilter"`
 	RecallMessageEnable               bool   `prop:"recallMessageEnable"`
 	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" idle:"a reset is always kept by the server until the consumer takes it"`
-	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable" idle:"request and reply is not served yet"`
+	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable"`
 	LongPollingEnable                 bool   `prop:"longPollingEnable"`
 	NotifyConsumerIdsChangedEnable    bool   `prop:"notifyConsumerIdsChangedEnable"`
 	FlushConsumerOffsetInterval       int64  `prop:"flushConsumerOffsetInterval" fixed:"true" min:"100" max:"60000"`

@@ -166,8 +166,10 @@ func (r *Registry) registerProducer(name string, c Client, now time.Time, after 
 		r.mu.present[c.ID]++
 	} else if m.client.ID != c.ID {
 		r.absent(m.client.ID, after)
+		r.unproducing(m.client.ID, c.Channel)
 		r.mu.present[c.ID]++
 	}
+	r.mu.producing[c.ID] = c
 	m.client, m.seen = c, now
 }
 

@@ -22,6 +22,14 @@ func (r *Registry) ConsumerIDs(group string) []string {
 	return slices.Compact(ids)
 }
 
+// Producer returns the client that has said last that it produces under this id.
+func (r *Registry) Producer(clientID string) (Client, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	c, ok := r.mu.producing[clientID]
+	return c, ok
+}
+
 // Group returns a consumer group that has members.
 func (r *Registry) Group(name string) (Group, bool) {
 	r.mu.RLock()

@@ -70,6 +70,7 @@ type Registry struct {
 		producers map[string]map[Channel]*member
 		passing   map[string]map[string]passing // group → topic
 		present   map[string]int                // client id → memberships
+		producing map[string]Client             // client id → the producer of its newest heartbeat
 		joined    map[Channel]*memberships      // what a closing channel leaves
 		pending   map[string]time.Time          // groups to be told later, and when
 		closed    map[Channel]time.Time         // closed a moment ago: late heartbeats do not revive them
@@ -90,6 +91,7 @@ func New(o Options) *Registry {
 	r.mu.producers = make(map[string]map[Channel]*member)
 	r.mu.passing = make(map[string]map[string]passing)
 	r.mu.present = make(map[string]int)
+	r.mu.producing = make(map[string]Client)
 	r.mu.joined = make(map[Channel]*memberships)
 	r.mu.pending = make(map[string]time.Time)
 	r.mu.closed = make(map[Channel]time.Time)
@@ -233,7 +235,17 @@ func (r *Registry) dropProducer(name string, ch Channel, after *aftermath) {
 		delete(r.mu.producers, name)
 	}
 	r.leave(ch, func(j *memberships) map[string]struct{} { return j.producers }, name)
+	if j := r.mu.joined[ch]; j == nil || len(j.producers) == 0 {
+		r.unproducing(m.client.ID, ch)
+	}
 	r.absent(m.client.ID, after)
+}
+
+// unproducing forgets that a client produces on a channel; mu is held.
+func (r *Registry) unproducing(clientID string, ch Channel) {
+	if r.mu.producing[clientID].Channel == ch {
+		delete(r.mu.producing, clientID)
+	}
 }
 
 func (r *Registry) dropConsumer(name string, ch Channel, after *aftermath) {

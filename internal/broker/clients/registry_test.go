@@ -286,8 +286,44 @@ func TestNothingIsLeftOfManyClients(t *testing.T) {
 	for _, ch := range all {
 		r.CloseChannel(ch)
 	}
-	if len(r.mu.consumers)+len(r.mu.producers)+len(r.mu.present)+len(r.mu.joined)+len(r.mu.pending) != 0 {
+	if len(r.mu.consumers)+len(r.mu.producers)+len(r.mu.producing)+len(r.mu.present)+len(r.mu.joined)+len(r.mu.pending) != 0 {
 		t.Fatal("something is left", len(r.mu.consumers), len(r.mu.producers), len(r.mu.present), len(r.mu.joined), len(r.mu.pending))
+	}
+}
+
+// TestProducerOfAnID: the newest heartbeat says where a client is; it is gone with its last
+// group, and a connection that closes late takes nothing from its successor.
+func TestProducerOfAnID(t *testing.T) {
+	r := newRegistry(t, Options{})
+	old, next := &fakeChannel{name: "old"}, &fakeChannel{name: "next"}
+	beat := func(ch *fakeChannel, id string) {
+		r.Heartbeat(Heartbeat{Client: Client{ID: id, Channel: ch}, Producers: []string{"p", "q"}}, func(Result) {})
+	}
+	where := func(id string) string {
+		c, ok := r.Producer(id)
+		if !ok {
+			return "nowhere"
+		}
+		return c.Channel.(*fakeChannel).name
+	}
+	beat(old, "c")
+	beat(next, "c")
+	r.CloseChannel(old)
+	if got := where("c"); got != "next" {
+		t.Errorf("after the old connection has closed: %s", got)
+	}
+	r.Unregister(next, "p", "")
+	if got := where("c"); got != "next" {
+		t.Errorf("with one group left: %s", got)
+	}
+	beat(next, "d")
+	if c, d := where("c"), where("d"); c != "nowhere" || d != "next" {
+		t.Errorf("under another name: %s, %s", c, d)
+	}
+	r.Unregister(next, "p", "")
+	r.Unregister(next, "q", "")
+	if got := where("d"); got != "nowhere" {
+		t.Errorf("without a group: %s", got)
 	}
 }
 

@@ -173,6 +173,17 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	scratchPool.Put(scratch)
 }
 
+// Check refuses what Send would refuse, and makes what it would make. The message's queue is
+// settled.
+func (p *Publisher) Check(r *Request) error {
+	var t traits
+	err := p.check(r, &t)
+	if err != nil {
+		p.refuse(r.Message.Topic, err)
+	}
+	return err
+}
+
 // check refuses r, or settles topic, queue and traits of its message.
 func (p *Publisher) check(r *Request, t *traits) error {
 	m := r.Message

@@ -11,6 +11,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/broker/timer"
+	"github.com/bolidemq/bolide/internal/broker/reply"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/config"
@@ -60,6 +61,9 @@ var codes = []struct {
 	{err: timer.ErrRecallLate, code: remoting.ResIllegalOperation},
 	{err: timer.ErrRecallUnknown, code: remoting.ResIllegalOperation},
 	{err: timer.ErrRecallBusy, code: remoting.ResSystemBusy},
+	{err: reply.ErrNoAsker, code: remoting.ResSystemError},
+	{err: reply.ErrGone, code: remoting.ResSystemError},
+	{err: reply.ErrNotTaken, code: remoting.ResSystemError},
 
 	{err: pull.ErrBrokerUnreadable, code: remoting.ResNoPermission},
 	{err: pull.ErrLiteOff, code: remoting.ResNoPermission},

@@ -21,6 +21,8 @@ var requests = []request{
 	{code: remoting.ReqSendBatchMessage, serve: (*Server).sendBatchMessage},
 	{code: remoting.ReqEndTransaction, serve: (*Server).endTransaction, quick: true},
 	{code: remoting.ReqResumeCheckHalfMessage, serve: (*Server).resumeCheckHalfMessage},
+	{code: remoting.ReqSendReplyMessage, serve: (*Server).sendReplyMessage},
+	{code: remoting.ReqSendReplyMessageV2, serve: (*Server).sendReplyMessageV2},
 	{code: remoting.ReqConsumerSendMsgBack, serve: (*Server).consumerSendMsgBack},
 	{code: remoting.ReqRecallMessage, serve: (*Server).recallMessage},
 

@@ -136,6 +136,11 @@ var probes = map[string]probe{
 	"maxLmqConsumeQueueNum": {value: "1", prepare: func(n *node) {
 		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("enableLmqQuota=true"), nil)
 	}, see: newLight, from: int32(0), to: int32(remoting.ResLMQQuotaExceeded)},
+	"storeReplyMessageEnable": {value: "false", see: func(n *node) any {
+		before := n.Store.LogEnd()
+		n.call(remoting.ReqSendReplyMessageV2, replyHeader(n), []byte("x")) // to nobody
+		return n.Store.LogEnd() > before
+	}, from: true, to: false},
 	"regionId":         {value: "moon", see: func(n *node) any { return n.send("T", 0, "x", "").Region }, from: "DefaultRegion", to: "moon"},
 	"traceOn":          {value: "false", see: func(n *node) any { return n.send("T", 0, "x", "").TraceOn }, from: "true", to: "false"},
 	"brokerPermission": {value: "4", see: sendCode("T", 1), from: int32(0), to: int32(remoting.ResNoPermission)},

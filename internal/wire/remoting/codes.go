@@ -40,7 +40,6 @@ type RequestCode struct {
 const (
 	notServed    = "no server of Apache RocketMQ 5.5.0 serves it"
 	later        = "not served by this version"
-	requestReply = "request and reply is not served by this version"
 	timers       = "timer state is not served by this version"
 	container    = "there is no broker container"
 	replication  = "replication is not served by this version"
@@ -315,8 +314,8 @@ var requestCodes = []RequestCode{
 	{Code: ReqQueryConsumeQueue, Name: "QUERY_CONSUME_QUEUE", To: ToBroker, State: Served, Header: func() Header { return new(QueryConsumeQueueRequest) }},
 	{Code: ReqQueryDataVersion, Name: "QUERY_DATA_VERSION", To: ToNamesrv, State: Served, Header: func() Header { return new(QueryDataVersionRequest) }},
 	{Code: ReqResumeCheckHalfMessage, Name: "RESUME_CHECK_HALF_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(ResumeCheckHalfMessageRequest) }},
-	{Code: ReqSendReplyMessage, Name: "SEND_REPLY_MESSAGE", To: ToBroker, State: Refused, Why: requestReply, Header: func() Header { return new(SendMessageRequest) }},
-	{Code: ReqSendReplyMessageV2, Name: "SEND_REPLY_MESSAGE_V2", To: ToBroker, State: Refused, Why: requestReply, Header: func() Header { return &SendMessageRequest{V2: true} }},
+	{Code: ReqSendReplyMessage, Name: "SEND_REPLY_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(SendMessageRequest) }},
+	{Code: ReqSendReplyMessageV2, Name: "SEND_REPLY_MESSAGE_V2", To: ToBroker, State: Served, Header: func() Header { return &SendMessageRequest{V2: true} }},
 	{Code: ReqPushReplyMessageToClient, Name: "PUSH_REPLY_MESSAGE_TO_CLIENT", To: ToClient, State: Client, Header: func() Header { return new(PushReplyMessageRequest) }},
 	{Code: ReqAddWritePermOfBroker, Name: "ADD_WRITE_PERM_OF_BROKER", To: ToNamesrv, State: Served, Header: func() Header { return new(AddWritePermOfBrokerRequest) }},
 	{Code: ReqGetAllProducerInfo, Name: "GET_ALL_PRODUCER_INFO", To: ToBroker, State: Served},

@@ -65,6 +65,8 @@ public final class Suite {
         small.put("grpc redelivery", Grpc::redelivery);
         small.put("grpc priority", Priority::grpc);
         small.put("classic priority", Priority::classic);
+        small.put("classic request and reply", RequestReply::run);
+        small.put("classic trace", Trace::run);
 
         String only = args.length > 0 ? args[0] : "";
         int passed = 0;
