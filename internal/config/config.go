@@ -34,6 +34,8 @@ type Broker struct {
 	ValidateSystemTopicWhenUpdate     bool   `prop:"validateSystemTopicWhenUpdateTopic"`
 	ClearRetryTopicWhenDeleteTopic    bool   `prop:"clearRetryTopicWhenDeleteTopic"`
 	TraceOn                           bool   `prop:"traceOn"`
+	TraceTopicEnable                  bool   `prop:"traceTopicEnable" fixed:"true"`
+	MsgTraceTopicName                 string `prop:"msgTraceTopicName" fixed:"true"`
 	RejectTransactionMessage          bool   `prop:"rejectTransactionMessage"`
 	RejectPullConsumerEnable          bool   `prop:"rejectPullConsumerEnable"`
 	StartAcceptSendRequestTimeStamp   int64  `prop:"startAcceptSendRequestTimeStamp" min:"0"`
@@ -80,7 +82,7 @@ func DefaultBroker() Broker {
 		BrokerPermission: 6, AutoCreateTopicEnable: true, DefaultTopicQueueNums: 8,
 		ClusterTopicEnable: true, BrokerTopicEnable: true, AutoCreateSubscriptionGroup: true,
 		EnableCreateSysGroup: true, ValidateSystemTopicWhenUpdate: true,
-		ClearRetryTopicWhenDeleteTopic: true, TraceOn: true, LitePullMessageEnable: true, EnablePropertyFilter: true,
+		ClearRetryTopicWhenDeleteTopic: true, TraceOn: true, MsgTraceTopicName: "RMQ_SYS_TRACE_TOPIC", LitePullMessageEnable: true, EnablePropertyFilter: true,
 		RecallMessageEnable: true, UseServerSideResetOffset: true, StoreReplyMessageEnable: true,
 		LongPollingEnable: true, NotifyConsumerIdsChangedEnable: true,
 		FlushConsumerOffsetInterval: 5_000, ChannelExpiredTimeout: 120_000,

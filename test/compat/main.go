@@ -154,10 +154,11 @@ func (h *harness) start(ctx context.Context) error {
 	var err error
 	switch h.kind {
 	case "bolide":
-		h.server, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Args: []string{"--metrics-addr", "127.0.0.1:0"}})
+		h.server, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Args: []string{"--metrics-addr", "127.0.0.1:0", "--set", "traceTopicEnable=true"}})
 	case "apache":
 		h.server, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, NoProxy: h.record, Metrics: true,
-			Broker: []string{"enablePropertyFilter=true"}}) // without it there is no SQL92 to compare
+			// Without the first there is no SQL92 to compare, without the second no topic for traces.
+			Broker: []string{"enablePropertyFilter=true", "traceTopicEnable=true"}})
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {

@@ -349,7 +349,7 @@ func show(record []byte) string {
 	var props []string
 	for name, value := range m.Properties.All() {
 		switch name {
-		case message.PropertyUniqKey, message.PropertyCluster, message.PropertyCRC:
+		case message.PropertyUniqKey, message.PropertyCluster, message.PropertyRegion, message.PropertyCRC:
 			continue
 		case message.PropertyOriginMessageID, message.PropertyFirstPopTime, message.PropertyTimerOutMs, message.PropertyTimerEnqueueMs,
 			message.PropertyTimerDequeueMs:

@@ -241,7 +241,8 @@ func (p *Publisher) fillIn(m *message.Message, t *traits, r *Request, scratch *[
 		t.addKey = true
 	}
 	r.UniqKey = append(r.UniqKey[:0], t.uniqKey...)
-	if t.cluster == p.cluster && !t.addKey {
+	settings := p.o.Broker.Get()
+	if t.cluster == p.cluster && !t.addKey && t.region != "" && settings.TraceOn {
 		return
 	}
 	if t.cluster != "" && t.cluster != p.cluster {
@@ -254,6 +255,14 @@ func (p *Publisher) fillIn(m *message.Message, t *traits, r *Request, scratch *[
 	}
 	if t.cluster == "" {
 		b = message.AppendProperty(b, message.PropertyCluster, p.cluster)
+	}
+	// Without a region the classic client's consumers write no trace; that is no reason to
+	// refuse a message whose sender has left no room.
+	if t.region == "" && len(b)+len(message.PropertyRegion)+len(settings.RegionID)+3 <= message.MaxProperties {
+		b = message.AppendProperty(b, message.PropertyRegion, settings.RegionID)
+	}
+	if !settings.TraceOn {
+		b = message.AppendProperty(b, message.PropertyTraceOn, "false")
 	}
 	*scratch = b
 	m.Properties = message.Properties(unsafe.String(unsafe.SliceData(b), len(b)))

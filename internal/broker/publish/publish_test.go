@@ -127,7 +127,7 @@ func (f *fixture) send(r *Request) error {
 }
 
 func TestSend(t *testing.T) {
-	const cluster = "CLUSTER=DefaultCluster;"
+	const cluster = "CLUSTER=DefaultCluster;MSG_REGION=DefaultRegion;"
 	for _, c := range []struct {
 		name  string
 		topic string
@@ -327,7 +327,7 @@ func TestBatch(t *testing.T) {
 			if c.err != nil {
 				return
 			}
-			want := []string{`T 1 r0 "0123456789" UNIQ_KEY=A;CLUSTER=DefaultCluster;`, `T 1 r0 "0123456789" UNIQ_KEY=B;TAGS=t;CLUSTER=DefaultCluster;`}
+			want := []string{`T 1 r0 "0123456789" UNIQ_KEY=A;CLUSTER=DefaultCluster;MSG_REGION=DefaultRegion;`, `T 1 r0 "0123456789" UNIQ_KEY=B;TAGS=t;CLUSTER=DefaultCluster;MSG_REGION=DefaultRegion;`}
 			for i, m := range f.store.stored {
 				if show(m) != want[i] || m.Flag != 7 || m.BornTimestamp != 5 {
 					t.Errorf("message %d: %s", i, show(m))
@@ -537,7 +537,7 @@ func TestPriorityIsTheQueue(t *testing.T) {
 			}
 		})
 		got := f.store.stored[len(f.store.stored)-1]
-		left := got.Properties.Without(message.PropertyUniqKey, message.PropertyCluster)
+		left := got.Properties.Without(message.PropertyUniqKey, message.PropertyCluster, message.PropertyRegion)
 		if text := fmt.Sprintf("%s %d %s", got.Topic, got.QueueID, strings.NewReplacer("\x01", "=", "\x02", ";").Replace(string(left))); text != c.want {
 			t.Errorf("topic %s, %q: %s, want %s", c.topic, c.props, text, c.want)
 		}

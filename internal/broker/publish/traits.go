@@ -14,6 +14,7 @@ import (
 type traits struct {
 	uniqKey     string
 	cluster     string
+	region      string
 	keys        string
 	delay       string
 	priority    string
@@ -41,6 +42,8 @@ func readTraits(p message.Properties) (t traits) {
 			t.uniqKey = value
 		case message.PropertyCluster:
 			t.cluster = value
+		case message.PropertyRegion:
+			t.region = value
 		case message.PropertyKeys:
 			t.keys = value
 		case message.PropertyDelay:

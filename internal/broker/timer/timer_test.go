@@ -176,7 +176,7 @@ func (f *fixture) expect(want ...string) {
 }
 
 func copyOf(body string, level, offset int) string {
-	return fmt.Sprintf("T 2 %s UNIQ_KEY=K;CLUSTER=DefaultCluster;REAL_TOPIC=T;REAL_QID=2;__BOLIDE_SRC=level/%d/%d;", body, level, offset)
+	return fmt.Sprintf("T 2 %s UNIQ_KEY=K;CLUSTER=DefaultCluster;MSG_REGION=DefaultRegion;REAL_TOPIC=T;REAL_QID=2;__BOLIDE_SRC=level/%d/%d;", body, level, offset)
 }
 
 func TestDueInTime(t *testing.T) {

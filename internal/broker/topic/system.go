@@ -41,6 +41,9 @@ func systemTopics(c *config.Broker) []*Config {
 		one(names.OpHalf),
 		one(names.WheelTimer),
 	}
+	if c.TraceTopicEnable {
+		list = append(list, one(c.MsgTraceTopicName))
+	}
 	if c.AutoCreateTopicEnable {
 		list = append(list, inherited(names.AutoCreate, c.DefaultTopicQueueNums, true))
 	}

@@ -43,6 +43,9 @@ func TestClassicGoRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Shutdown()
+	// The broker knows the asker from its heartbeat, which this client sends at once only when it
+	// asks in a topic that is new; nobody answers there.
+	asker.Request(context.Background(), time.Second, primitive.NewMessage(fresh(t, "new"), []byte("x")))
 	for i := range 10 {
 		question := fmt.Sprint("question ", i)
 		m, err := asker.Request(context.Background(), 30*time.Second, primitive.NewMessage(topic, []byte(question)))
@@ -96,7 +99,6 @@ func TestClassicGoTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.awaitRoute(t, "RMQ_SYS_TRACE_TOPIC") // the first trace makes it
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

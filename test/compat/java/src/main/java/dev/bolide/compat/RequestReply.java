@@ -9,6 +9,7 @@ import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.exception.MQBrokerException;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.RequestCallback;
 import org.apache.rocketmq.client.utils.MessageUtil;
@@ -77,8 +78,8 @@ final class RequestReply {
         MessageAccessor.putProperty(m, MessageConst.PROPERTY_MESSAGE_REPLY_TO_CLIENT, "nobody@1");
         try {
             replier.send(m);
-        } catch (MQBrokerException e) {
-            if (e.getResponseCode() == 1 && e.getErrorMessage().contains("nobody@1")) {
+        } catch (MQClientException e) { // all that its attempts have come to
+            if (e.getCause() instanceof MQBrokerException b && b.getResponseCode() == 1 && b.getErrorMessage().contains("nobody@1")) {
                 return;
             }
             throw e;

@@ -9,7 +9,6 @@ import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
-import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
@@ -21,10 +20,12 @@ final class Trace {
     static String run(Target target) throws Exception {
         String topic = target.createTopic("NORMAL");
         String group = target.createGroup(16, false);
-        DefaultMQProducer producer = new DefaultMQProducer(Target.fresh("java-producers"), true);
+        DefaultMQProducer producer = new DefaultMQProducer(Target.fresh("java-producers"));
+        producer.setEnableTrace(true);
         producer.setNamesrvAddr(target.namesrv);
         producer.setInstanceName(Target.fresh("producer"));
-        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, null, new AllocateMessageQueueAveragely(), true, null);
+        DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
+        consumer.setEnableTrace(true);
         consumer.setNamesrvAddr(target.namesrv);
         consumer.setInstanceName(Target.fresh("consumer"));
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
