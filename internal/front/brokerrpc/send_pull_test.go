@@ -29,7 +29,7 @@ func TestSendAndPull(t *testing.T) {
 		t.Fatalf("pull: %d %s %+v %d", r.Code, r.Remark, h, len(got))
 	}
 	m := got[0]
-	if string(m.Body) != "hello" || m.Topic != "T" || m.QueueID != 1 || string(m.Properties) != p+"CLUSTER\x01DefaultCluster\x02" || m.BornTimestamp != 1700000000000 {
+	if string(m.Body) != "hello" || m.Topic != "T" || m.QueueID != 1 || string(m.Properties) != p+"CLUSTER\x01DefaultCluster\x02MSG_REGION\x01DefaultRegion\x02" || m.BornTimestamp != 1700000000000 {
 		t.Errorf("first: %+v", m)
 	}
 	if got[1].Flag != 9 || got[1].UniqueID() == "" || got[1].QueueOffset != 1 {
