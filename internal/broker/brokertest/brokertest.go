@@ -30,6 +30,8 @@ type Options struct {
 	FS    *vfs.MemFS // nil: a new, crashable one
 	Clock *clock.Clock
 	Tune  func(*config.Broker, *config.Store)
+	// NearTimers is how many timers are kept in memory; 0: as many as a server keeps.
+	NearTimers int
 }
 
 // Broker is an open broker whose loops run.
@@ -56,7 +58,7 @@ func Open(t testing.TB, o Options) *Broker {
 		o.Tune(&bc, &sc)
 	}
 	opened, err := broker.Open(broker.Options{FS: o.FS, Dir: "data", Broker: config.NewLive(bc), StoreConfig: config.NewLive(sc),
-		StoreHost: Host, Clock: o.Clock, Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000}})
+		StoreHost: Host, Clock: o.Clock, Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000, NearTimers: o.NearTimers}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,171 @@
+package timer
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
+)
+
+// movedOnceIn is how often a message may be moved. Retention by age moves one once in its
+// time; when the disk is nearly full and what fills it is timers, moving them makes no room,
+// and moving them again and again would be all that the server does.
+const movedOnceIn = time.Hour
+
+// Why a log file has to stay for now.
+var (
+	errOnTheWay = errors.New("timers in the log file are on their way out of it")
+	errMoved    = errors.New("the log is full of timers, which were moved a short while ago")
+)
+
+// Move is called before the log before end is deleted: the messages there that are not due
+// yet are appended once more, so that a message has its time whatever retention the log has.
+// The new record names the place of the old one as its source (P6).
+func (w *Wheel) Move(end int64) error {
+	list, err := w.before(end)
+	if err != nil {
+		return err
+	}
+	moved := 0
+	for len(list) > 0 {
+		batch := list[:min(len(list), wheelWindow)]
+		list = list[len(batch):]
+		n, err := w.moveBatch(batch)
+		moved += n
+		if err != nil {
+			return err
+		}
+	}
+	if moved > 0 {
+		w.o.Log.Info("timers were moved to the log's end while the log file that they were in goes", "messages", moved)
+	}
+	// Whoever had a place claimed has the record in hand or has written its successor.
+	if list, err = w.before(end); err == nil && len(list) > 0 {
+		err = fmt.Errorf("%w: %d", errOnTheWay, len(list))
+	}
+	return err
+}
+
+// before lists the messages whose records lie before a log offset.
+func (w *Wheel) before(end int64) (list []entry, err error) {
+	m := &w.mu
+	err = w.o.State.Scan(state.Wheel, keyOfEntries, func(key, value []byte) error {
+		p, ok := placeOfKey(key)
+		if !ok {
+			return nil
+		}
+		m.Lock()
+		defer m.Unlock()
+		if e, ok := w.entryLocked(p, value); ok && e.physical < end && !w.endedLocked(p) {
+			list = append(list, e)
+		}
+		return nil
+	})
+	m.Lock()
+	defer m.Unlock()
+	seen := make(map[place]struct{}, len(list))
+	for _, e := range list {
+		seen[e.place] = struct{}{}
+	}
+	for _, of := range []changes{m.sent, {m.puts, m.dels}} {
+		for p, e := range of.puts {
+			if _, twice := seen[p]; !twice && e.physical < end && !w.endedLocked(p) {
+				list = append(list, e)
+			}
+		}
+	}
+	return list, err
+}
+
+// endedLocked reports whether a place that the database has is to be removed.
+func (w *Wheel) endedLocked(p place) bool {
+	m := &w.mu
+	if _, again := m.puts[p]; again {
+		return false
+	}
+	if _, ended := m.dels[p]; ended {
+		return true
+	}
+	if _, again := m.sent.puts[p]; again {
+		return false
+	}
+	_, ended := m.sent.dels[p]
+	return ended
+}
+
+// moveBatch appends messages once more and waits until they are written.
+func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
+	claimed := list[:0:0]
+	w.mu.Lock()
+	for _, e := range list {
+		if _, known := w.findLocked(e.place); known && w.mu.claims[e.place] == nil {
+			w.mu.claims[e.place] = &claim{entry: e}
+			claimed = append(claimed, e)
+		}
+	}
+	w.mu.Unlock()
+	records, release := w.o.Store.ReadMany(placesOf(claimed))
+	defer release()
+	var (
+		written sync.WaitGroup
+		mu      sync.Mutex
+	)
+	for i := range claimed {
+		e := &claimed[i]
+		m, why := w.again(e, records[i])
+		if m == nil {
+			if why == nil {
+				w.end(e.place)
+				continue
+			}
+			w.release(e.place)
+			mu.Lock()
+			err = why
+			mu.Unlock()
+			continue
+		}
+		written.Add(1)
+		w.o.Publish.Restore(m, e.source(), func() { w.end(e.place) }, func(failed error) {
+			mu.Lock()
+			if failed != nil {
+				err = fmt.Errorf("move a timer: %w", failed)
+			} else {
+				moved++
+			}
+			mu.Unlock()
+			if failed != nil {
+				w.release(e.place)
+			}
+			written.Done()
+		})
+	}
+	written.Wait()
+	w.o.Store.CatchUp()
+	return moved, err
+}
+
+// again is the record of a message as it is appended once more; nil for one that has nowhere
+// to go or can't be read, or, with the reason, for one that has to stay.
+func (w *Wheel) again(e *entry, record []byte) (*message.Message, error) {
+	r, err := w.read(e, record)
+	cfg, exists := w.o.Topic(e.topic)
+	if err != nil || !exists || e.physical < cfg.Birth {
+		if w.o.Events.Dropped != nil {
+			w.o.Events.Dropped(e.topic)
+		}
+		return nil, nil
+	}
+	m := &r.m
+	if age := w.o.Clock.NowMilli() - m.StoreTimestamp; m.Properties.Has(message.PropertyTimerRollTimes) && age < movedOnceIn.Milliseconds() {
+		return nil, errMoved
+	}
+	times, _ := strconv.Atoi(m.Properties.Value(message.PropertyTimerRollTimes))
+	m.Topic, m.QueueID = names.WheelTimer, 0
+	m.Properties = m.Properties.Without(message.PropertySource).With(message.PropertyTimerRollTimes, strconv.Itoa(times+1))
+	return m, nil
+}
