@@ -30,7 +30,7 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 			continue
 		}
 		b.LongPoll.Arrived(longpoll.Arrival{Topic: d.Topic, QueueID: d.QueueID, Offset: d.QueueOffset, TagsCode: d.TagsCode,
-			Physical: d.PhysicalOffset, Size: d.Size})
+			Physical: d.PhysicalOffset, Size: d.Size, Traits: d.Traits})
 	}
 }
 

@@ -230,6 +230,7 @@ type Dispatched struct {
 	Light          bool   // told once more, for a queue beside the record's own
 	Due            int64  // of a timer: when it is to be delivered; 0 for everything else
 	RealTopic      string // of a timer: where to
+	Traits         filter.Traits
 }
 
 // ReadStatus is the outcome of a Read, with Apache RocketMQ's meanings.

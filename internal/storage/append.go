@@ -10,6 +10,7 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/commitlog"
 	"github.com/bolidemq/bolide/internal/storage/consumequeue"
 	"github.com/bolidemq/bolide/internal/storage/keyindex"
+	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
@@ -26,7 +27,8 @@ type note struct {
 	lights   []light
 	due      int64  // of a timer
 	real     string // the topic that a timer is for
-	keys     int    // in hashes; more keys are all in more
+	traits   filter.Traits
+	keys     int // in hashes; more keys are all in more
 	hashes   [3]int32
 	more     []int32
 }
@@ -97,6 +99,7 @@ func (e *Engine) append(c *encoder, m *message.Message, done func(Placed, error)
 	p.Records, p.QueueID, p.Done, p.Sizes, p.Notes = c.buf, m.QueueID, done, nil, nil
 	if p.Beside != nil {
 		p.Note.lights = e.lightsOf(m)
+		p.Note.traits = 0 // their offsets become properties
 	}
 	if q != nil {
 		p.Next = &q.Next
@@ -225,6 +228,7 @@ func (e *Engine) describe(n *note, m *message.Message) *consumequeue.Queue {
 		if i <= 0 || i == len(pair)-1 {
 			continue
 		}
+		n.traits.Add(pair, i)
 		value := pair[i+1:]
 		switch pair[:i] {
 		case message.PropertyTags:
@@ -250,6 +254,7 @@ func (e *Engine) describe(n *note, m *message.Message) *consumequeue.Queue {
 			n.source = strings.Clone(value)
 		}
 	}
+	n.traits = max(n.traits, filter.Unremarkable)
 	if timer {
 		e.describeTimer(n, m.Properties)
 	}

@@ -69,6 +69,7 @@ func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
 		}
 		keys = keys || entry.Note.keys > 0
 	}
+	e.traits.add(b.Entries)
 	if keys {
 		e.index.Begin()
 		for i := range b.Entries {
@@ -97,7 +98,7 @@ func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
 // dispatched is what OnDispatch is told of a record.
 func (n *note) dispatched(p *Placed) Dispatched {
 	d := Dispatched{QueueID: p.QueueID, QueueOffset: p.QueueOffset, PhysicalOffset: p.PhysicalOffset,
-		TagsCode: n.tagsCode, StoreTimestamp: p.StoreTimestamp, Size: p.Size, SysFlag: n.sysFlag, Source: n.source, Tag: n.tag, Due: n.due, RealTopic: n.real}
+		TagsCode: n.tagsCode, StoreTimestamp: p.StoreTimestamp, Size: p.Size, SysFlag: n.sysFlag, Source: n.source, Tag: n.tag, Due: n.due, RealTopic: n.real, Traits: n.traits}
 	if n.delay > 0 {
 		d.TagsCode = p.StoreTimestamp + n.delay.Milliseconds()
 	}

@@ -31,6 +31,7 @@ type Engine struct {
 	log    *commitlog.Log[note]
 	queues *consumequeue.Store
 	index  *keyindex.Index
+	traits traits
 	tags   tagNames
 
 	full   atomic.Bool // over the full watermark

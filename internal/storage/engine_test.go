@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/storetest"
@@ -93,6 +98,42 @@ func sql(t *testing.T, text string) *filter.Expression {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// What a filter by properties can't want is passed without being read, as long as the
+// process remembers; after a restart it is read, with the same result.
+func TestScanReadsWhatIsPossible(t *testing.T) {
+	var reads atomic.Int64
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.Contains(op.Path, "commitlog") && op.Kind == errorfs.OpFileReadAt {
+			reads.Add(1)
+		}
+		return nil
+	}))
+	const n = 3000
+	o := storage.Options{FS: fs, LogSegmentSize: 256 << 10}
+	s := storetest.Open(t, o)
+	var last storage.Placed
+	for i := range n {
+		m := storetest.Message("orders", 0, i, 2000)
+		m.Properties = m.Properties.With("n", fmt.Sprint(i))
+		last = s.MustAppend(m)
+	}
+	s.AwaitDispatch(last.PhysicalOffset + int64(last.Size))
+	ask := func(s *storetest.Store) int64 {
+		before := reads.Load()
+		if got := readAll(t, s, "orders", 0, sql(t, "n = 123")); len(got) != 1 {
+			t.Errorf("%d records, want 1", len(got))
+		}
+		return reads.Load() - before
+	}
+	if got := ask(s); got > n/10 { // bits that coincide by chance
+		t.Errorf("%d reads of the log for a filter that one of %d messages passes", got, n)
+	}
+	s.CloseChecked()
+	if got := ask(storetest.Open(t, o)); got < 10 {
+		t.Errorf("%d reads of the log by a process that knows nothing", got)
+	}
 }
 
 // A filter that asks for properties reads through everything, across files and rounds, and

@@ -30,6 +30,7 @@ type readBuffers struct {
 	codes   []int64
 	records []Record
 	lease   commitlog.Lease
+	passed  []bool // entries that a scan need not read
 	copied  []byte // what a scan has taken out of its buffers
 }
 

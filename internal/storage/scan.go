@@ -76,6 +76,7 @@ func (s *scanning) round(n int) bool {
 		}
 		return false
 	}
+	h.passed = s.e.traits.impossible(s.r.Filter, h.entries, h.passed[:0])
 	end := s.res.Next + s.choose()
 	defer h.lease.Release()
 	got, err := s.e.log.Read(h.spans, &h.lease)
@@ -102,11 +103,15 @@ func (s *scanning) choose() (taken int64) {
 	h := s.res.held
 	h.spans, h.numbers, h.codes = h.spans[:0], h.numbers[:0], h.codes[:0]
 	bytes := 0
-	for _, entry := range h.entries {
+	for i, entry := range h.entries {
 		if entry.IsFiller() || entry.Physical < s.logMin {
 			if len(s.res.Records) == 0 {
 				s.res.Status = MessageWasRemoved
 			}
+			taken++
+			continue
+		}
+		if h.passed[i] {
 			taken++
 			continue
 		}

@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
@@ -63,7 +64,8 @@ func (r Reason) String() string {
 // Filter is what the table asks of a subscription: *filter.Expression.
 type Filter interface {
 	MatchTagsCode(code int64) bool
-	ByProperties() bool // the code says nothing, Match has to be asked
+	ByProperties() bool            // the code says nothing, Match has to be asked
+	Possible(t filter.Traits) bool // Match may say yes
 	Match(p message.Properties) bool
 }
 
@@ -74,6 +76,7 @@ type Arrival struct {
 	Offset   int64
 	TagsCode int64
 	Physical int64 // where its record lies
+	Traits   filter.Traits
 	Size     int32 // of its record; 0 = it can't be read, whoever might want it is woken
 
 	known      bool
@@ -305,7 +308,7 @@ func (t *Table) askedLocked(slot slotKey, a *Arrival) bool {
 	for _, l := range t.mu.slots[slot] {
 		for _, first := range [...]*node{l.each.first, l.turn.first} {
 			for n := first; n != nil; n = n.next {
-				if n.w.asks() && a.Offset >= n.w.Offset {
+				if n.w.asks() && a.Offset >= n.w.Offset && n.w.Filter.Possible(a.Traits) {
 					return true
 				}
 			}
@@ -344,7 +347,7 @@ func (w *Waiter) wants(a *Arrival) bool {
 	case w.Filter == nil:
 		return true
 	case w.Filter.ByProperties():
-		return !a.known || w.Filter.Match(a.properties)
+		return w.Filter.Possible(a.Traits) && (!a.known || w.Filter.Match(a.properties))
 	}
 	return w.Filter.MatchTagsCode(a.TagsCode)
 }

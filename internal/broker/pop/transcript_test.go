@@ -3,6 +3,7 @@ package pop
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -66,7 +67,7 @@ type script struct {
 }
 
 // transcript collects what a command shows. Answers come from several goroutines: they are
-// shown in a fixed order, acks as they come, then pops by name, then the rest.
+// shown in a fixed order: acks as they were asked, then pops by name, then the rest.
 type transcript struct {
 	mu     sync.Mutex
 	blocks []string
@@ -417,18 +418,25 @@ func (s *script) handles(d *datadriven.TestData) (*answer, []receipt.Handle) {
 
 func (s *script) forward(d *datadriven.TestData) {
 	a, hs := s.handles(d)
-	for _, h := range hs {
-		s.b.pop.Forward(a.group, a.topic, h, func(err error) { fmt.Fprintf(&s.out, "%d: %s\n", h.Offset, verdict(err)) })
+	s.each(hs, func(h receipt.Handle, done func(error)) { s.b.pop.Forward(a.group, a.topic, h, done) })
+}
+
+// each asks something for every receipt and shows the answers in their order: they come from
+// several goroutines.
+func (s *script) each(hs []receipt.Handle, ask func(receipt.Handle, func(error))) {
+	answers := make([]string, len(hs))
+	for i, h := range hs {
+		ask(h, func(err error) { answers[i] = fmt.Sprintf("%d: %s\n", h.Offset, verdict(err)) })
 	}
 	synctest.Wait()
+	for _, a := range answers {
+		io.WriteString(&s.out, a)
+	}
 }
 
 func (s *script) ack(d *datadriven.TestData) {
 	a, hs := s.handles(d)
-	for _, h := range hs {
-		s.b.pop.Ack(a.group, a.topic, h, func(err error) { fmt.Fprintf(&s.out, "%d: %s\n", h.Offset, verdict(err)) })
-	}
-	synctest.Wait()
+	s.each(hs, func(h receipt.Handle, done func(error)) { s.b.pop.Ack(a.group, a.topic, h, done) })
 }
 
 func (s *script) ackBatch(d *datadriven.TestData) {

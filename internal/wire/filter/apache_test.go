@@ -45,6 +45,9 @@ func TestWhatApacheSays(t *testing.T) {
 		for i, p := range corpus.Messages {
 			if e.Match(p) {
 				got = append(got, i)
+				if !e.Possible(traitsOf(p)) {
+					t.Errorf("%q: matches message %d and was not to be possible", want.Text, i)
+				}
 			}
 		}
 		if want.Code != 0 {

@@ -36,6 +36,7 @@ type Expression struct {
 	tags  []string // nil = every message
 	codes []int32  // sorted hashes of tags
 	sql   node     // nil for tags
+	need  *need    // of sql, in a message's traits
 }
 
 var all = &Expression{kind: KindTag, text: matchAll}

@@ -54,7 +54,7 @@ func compileSQL92(text string) (*Expression, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &Expression{kind: KindSQL92, text: text, sql: whole.node}, nil
+	return &Expression{kind: KindSQL92, text: text, sql: whole.node, need: needOf(whole.node)}, nil
 }
 
 func (p *sqlParser) next() {
