@@ -31,7 +31,7 @@ func pairTraits(pair string) Traits {
 // filters by. Its bits would make all others worth less.
 func inEvery(name string) bool {
 	switch name {
-	case message.PropertyUniqKey, message.PropertyWait, message.PropertyCluster:
+	case message.PropertyUniqKey, message.PropertyWait, message.PropertyCluster, message.PropertyRegion, message.PropertyTraceOn:
 		return true
 	}
 	return false
