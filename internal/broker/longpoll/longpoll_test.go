@@ -21,7 +21,7 @@ type oneCode int64
 
 func (c oneCode) MatchTagsCode(code int64) bool { return int64(c) == code }
 func (c oneCode) ByProperties() bool            { return false }
-func (c oneCode) Possible(filter.Traits) bool            { return true }
+func (c oneCode) Possible(filter.Traits) bool   { return true }
 func (c oneCode) Match(message.Properties) bool { panic("the code decides") }
 
 // log collects wake-ups by name.
