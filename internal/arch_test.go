@@ -47,6 +47,7 @@ var ranks = map[string]int{
 	"internal/broker/pull":  9,
 	"internal/broker/reply": 9,
 	"internal/broker/timer": 9,
+	"internal/broker/lite":  10,
 	"internal/broker/txn":   9,
 
 	"internal/broker/publish": 8,

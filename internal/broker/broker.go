@@ -25,6 +25,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/exports"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/offset"
 	"github.com/bolidemq/bolide/internal/broker/pop"
@@ -83,6 +84,7 @@ type Events struct {
 	Timer   timer.Events
 	Wheel   timer.WheelEvents
 	Txn     txn.Events
+	Lite    lite.Events
 	Clients clients.Events
 	// Missed tells that a group's count has grown: log files went before it came to them.
 	Missed func(Missed)
@@ -109,6 +111,7 @@ type Broker struct {
 	Reply       *reply.Replier
 	Pull        *pull.Puller
 	Pop         *pop.Popper
+	Lite        *lite.Registry
 	Timer       *timer.Timer
 	Wheel       *timer.Wheel
 	Txn         *txn.Txn
@@ -153,6 +156,8 @@ func (b *Broker) Loops() []Loop {
 		Loop{"offsets", b.Offsets.Run},
 		Loop{"clients", b.Clients.Run},
 		Loop{"long polls", b.LongPoll.Run},
+		Loop{"lite topics", b.Lite.Run},
+		Loop{"lite subscriptions", b.Lite.Watch},
 		Loop{"delay levels", b.Timer.Run},
 		Loop{"timers", b.Wheel.Run},
 		Loop{"transactions", b.Txn.Run},
@@ -170,6 +175,7 @@ func (b *Broker) Quiesce() {
 func (b *Broker) Close() error {
 	b.Quiesce()
 	b.Pop.Close()
+	b.Lite.Close()
 	// The offsets' own last flush may have been refused for lack of room; now the reserve is
 	// there to be used.
 	return errors.Join(b.Offsets.Flush(), b.Store.Close(), b.State.Close())

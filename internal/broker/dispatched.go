@@ -29,6 +29,9 @@ func (b *Broker) dispatched(records []storage.Dispatched) {
 		case names.OpHalf:
 			continue
 		}
+		if d.Light && b.Store != nil && names.IsLite(d.Topic) {
+			b.Lite.Arrived(d.Topic)
+		}
 		b.LongPoll.Arrived(longpoll.Arrival{Topic: d.Topic, QueueID: d.QueueID, Offset: d.QueueOffset, TagsCode: d.TagsCode,
 			Physical: d.PhysicalOffset, Size: d.Size, Traits: d.Traits})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/offset"
 	"github.com/bolidemq/bolide/internal/broker/pop"
@@ -156,11 +157,14 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Pop, err = pop.Open(pop.Options{State: b.State, Store: b.engine, Offsets: b.Offsets, Clock: o.Clock, LongPoll: b.LongPoll, Rounds: &b.rounds,
 		Topic: b.Topics.Get, Group: b.Groups.GetOrCreate, Forbidden: b.forbidden, Subscriptions: b.Clients.Subscriptions,
 		Compile: b.Pull.CompileAny, Present: b.Clients.Present, InMemory: b.recent,
-		Left:  func(group, topic string) bool { return b.Admin.Left(group, topic) },
-		Retry: b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
+		LiteFree: func(group, queue string) { b.Lite.Free(group, queue) },
+		Left:     func(group, topic string) bool { return b.Admin.Left(group, topic) },
+		Retry:    b.Publish.Retry, DeadLetter: b.Publish.DeadLetter, Broker: o.Broker, Events: b.popEvents(o), Log: o.Log})
 	if err != nil {
 		return err
 	}
+	b.Lite = lite.New(lite.Options{Pop: b.Pop, Store: b.engine, Offsets: b.Offsets, LongPoll: b.LongPoll, Topics: b.Topics, Groups: b.Groups,
+		Clock: o.Clock, Broker: o.Broker, Events: o.Events.Lite, Log: o.Log})
 	b.Admin, err = admin.Open(admin.Options{Config: o.Broker, State: b.State, Store: b.engine, CommitLog: b.engine, Files: b.engine, Topics: b.Topics,
 		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Publish: b.Publish, Pop: b.Pop, Wake: b.wake,
 		ModesChanged: func() { b.export(modesFile) }, Log: o.Log})
@@ -288,6 +292,9 @@ func (b *Broker) abandon() error {
 	if b.Pop != nil {
 		b.Pop.Close()
 	}
+	if b.Lite != nil {
+		b.Lite.Close()
+	}
 	if b.Store != nil {
 		errs = append(errs, b.Store.Close())
 	}
@@ -349,6 +356,9 @@ func (b *Broker) forbidden(name, topic string) bool {
 // their group's offset.
 func (b *Broker) wake(topic string) {
 	b.LongPoll.WakeIf(func(w *longpoll.Waiter) bool { return w.Key.Topic == topic })
+	if names.IsLite(topic) {
+		b.Lite.Arrived(topic)
+	}
 }
 
 // topicsChanged tells the name servers, and ends the waiting for what is gone.

@@ -62,6 +62,11 @@ type Broker struct {
 	PopPollingSize                    int32  `prop:"popPollingSize" min:"1" idle:"maxPopPollingSize bounds all that wait, one queue may have them all"`
 	MaxPopPollingSize                 int64  `prop:"maxPopPollingSize" fixed:"true" min:"1"`
 	EnablePopMessageThreshold         bool   `prop:"enablePopMessageThreshold"`
+	MaxLiteSubscriptionCount          int64  `prop:"maxLiteSubscriptionCount" min:"1"`
+	LiteTTLCheckInterval              int64  `prop:"liteTtlCheckInterval" min:"1000"`
+	MinLiteTTL                        int64  `prop:"minLiteTTl" min:"0"`
+	LiteSubscriptionCheckInterval     int64  `prop:"liteSubscriptionCheckInterval" min:"1000"`
+	LiteSubscriptionCheckTimeout      int64  `prop:"liteSubscriptionCheckTimeoutMills" min:"1000"`
 	EnableLiteEventMode               bool   `prop:"enableLiteEventMode" idle:"a client always learns of its lite topics by events"`
 	MaxClientEventCount               int32  `prop:"maxClientEventCount" min:"1" idle:"a client's events are bounded by its subscriptions"`
 	LiteEventCheckInterval            int64  `prop:"liteEventCheckInterval" min:"1" idle:"events are given to all who may take them, and never have to be given to another"`
@@ -90,7 +95,8 @@ func DefaultBroker() Broker {
 		RegisterBrokerTimeoutMills: 24_000, ForceRegister: true,
 		RetrieveMessageFromPopRetryV1: true, PopFromRetryProbability: 20,
 		PriorityOrderAsc: true, ReviveQueueNum: 8, PopPollingSize: 1024,
-		EnableLiteEventMode: true,
+		MaxLiteSubscriptionCount: 100_000, LiteTTLCheckInterval: 120_000, MinLiteTTL: 900_000,
+		LiteSubscriptionCheckInterval: 120_000, LiteSubscriptionCheckTimeout: 180_000, EnableLiteEventMode: true,
 		MaxClientEventCount: 100, LiteEventCheckInterval: 10_000, LiteEventFullDispatchDelayTime: 10_000,
 		MaxPopPollingSize: 100_000, PopInflightMessageThreshold: 10_000,
 		DefaultMessageRequestMode: "PULL", DefaultPopShareQueueNum: -1,

@@ -37,7 +37,8 @@ var (
 
 	ErrLiteTopicQuota        = errors.New("too many lite topics")
 	ErrLiteSubscriptionQuota = errors.New("too many lite subscriptions")
-	ErrIllegalLite           = errors.New("illegal lite subscription")
+	ErrIllegalLite           = errors.New("topic or group is not one of lite topics")
+	ErrUnfitLite             = errors.New("lite subscription does not fit")
 
 	// ErrIllegalTransaction says that a transaction id is malformed, unknown or of another
 	// message; ErrDecided that the transaction was decided otherwise before.
@@ -55,6 +56,7 @@ type Backend interface {
 	Deliveries
 	Members
 	Transactions
+	Lites
 }
 
 // Directory knows topics and groups.
@@ -161,6 +163,8 @@ type PopRequest struct {
 	AutoRenew     bool   // the broker renews while the holder is there
 	// OnePerGroup delivers at most one message of each message group of a FIFO topic.
 	OnePerGroup bool
+	// Lite asks for messages of the lite topics below Topic that Holder has subscribed to.
+	Lite bool
 	// Waiter names the request, so that it can be withdrawn; set by Proxy.Receive.
 	Waiter uint64
 }

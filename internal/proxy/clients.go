@@ -53,6 +53,8 @@ type Commander interface {
 	Verify(ctx context.Context, topic string, record []byte) (Verdict, error)
 	// Recover asks a producer what became of a half message.
 	Recover(topic string, record []byte, transactionID string) error
+	// Unsubscribe tells the client that a lite topic is not its own any more.
+	Unsubscribe(lite string) error
 	// Reconnect asks the client to open its connections again.
 	Reconnect() error
 }
@@ -173,6 +175,7 @@ func (p *Proxy) Leave(id string) *Client {
 		return nil
 	}
 	p.backend.Leave(s.client)
+	p.leaveLites(s.client)
 	return s.client
 }
 
@@ -209,6 +212,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 		open, gone := p.sweep(time.Now())
 		for _, c := range gone {
 			p.backend.Leave(c)
+			p.leaveLites(c)
 		}
 		for _, c := range open {
 			if err := p.tell(c); err != nil {

@@ -67,7 +67,8 @@ type none struct {
 	pops   []PopRequest
 	joined map[string]int
 	left   []string
-	onJoin func() // what happens while the broker hears of a client
+	lites  []string // clients that said something of lite topics
+	onJoin func()   // what happens while the broker hears of a client
 
 	withdrawn []uint64
 }
@@ -97,7 +98,8 @@ func (n *none) Join(c *Client) error {
 }
 func (n *none) End(_ EndRequest, done func(error)) { done(nil) }
 
-func (n *none) Leave(c *Client) { n.left = append(n.left, c.ID) }
+func (n *none) Leave(c *Client)                   { n.left = append(n.left, c.ID) }
+func (n *none) SyncLite(s LiteSubscription) error { n.lites = append(n.lites, s.ClientID); return nil }
 
 func newProxy() (*Proxy, *none) {
 	n := &none{joined: map[string]int{}}

@@ -41,7 +41,8 @@ var grpcDifferences = []difference{
 	}, {
 		row: "LITE_SIMPLE_CONSUMER", apache: `refused`, bolide: `settings`,
 		ask: func(w *wire) string {
-			if w.client().subscribe(v2.ClientType_LITE_SIMPLE_CONSUMER, w.group(), "diff") == nil {
+			topic := w.topicWith(1, 6, "LITE")
+			if w.client().subscribe(v2.ClientType_LITE_SIMPLE_CONSUMER, w.liteGroup(topic), topic) == nil {
 				return "refused"
 			}
 			return "settings"

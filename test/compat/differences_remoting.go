@@ -203,6 +203,15 @@ func (w *wire) group() string {
 	return name
 }
 
+// liteGroup is a group of consumers of the topic's lite topics.
+func (w *wire) liteGroup(topic string) string {
+	group := w.fresh("group")
+	w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, fmt.Appendf(nil,
+		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"attributes":{"+lite.bind.topic":%q}}`,
+		group, topic)))
+	return group
+}
+
 func (w *wire) putGroup(name string, retryQueues int) *remoting.Command {
 	return w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, fmt.Appendf(nil,
 		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":%d,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true}`,

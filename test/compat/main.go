@@ -157,8 +157,8 @@ func (h *harness) start(ctx context.Context) error {
 		h.server, err = servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Args: []string{"--metrics-addr", "127.0.0.1:0", "--set", "traceTopicEnable=true"}})
 	case "apache":
 		h.server, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, NoProxy: h.record, Metrics: true,
-			// Without the first there is no SQL92 to compare, without the second no topic for traces.
-			Broker: []string{"enablePropertyFilter=true", "traceTopicEnable=true"}})
+			// Without these there is no SQL92 to compare, no topic for traces, and there are no lite topics.
+			Broker: []string{"enablePropertyFilter=true", "traceTopicEnable=true", "enableLmq=true", "enableMultiDispatch=true"}})
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {

@@ -19,10 +19,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // ErrResetPending is the answer to a commit that comes while a reset waits for the
@@ -378,7 +380,8 @@ func (t *Table) Delete(group, topic string) error {
 // DropTopic is DeleteTopic as a part of the caller's batch, which may be nil where there
 // is no database.
 func (t *Table) DropTopic(topic string, b *state.Batch) {
-	t.drop(b, func(k key) bool { return k.topic == topic })
+	lites := names.LitePrefix(topic) // of a parent go with it
+	t.drop(b, func(k key) bool { return k.topic == topic || strings.HasPrefix(k.topic, lites) })
 }
 
 // DropGroup is DeleteGroup as a part of the caller's batch.

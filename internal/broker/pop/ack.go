@@ -38,7 +38,7 @@ func (p *Popper) Ack(group, topic string, h receipt.Handle, done func(error)) {
 
 // AckDelivery is Ack for a delivery that was named otherwise.
 func (p *Popper) AckDelivery(d Delivery, done func(error)) {
-	w := p.window(windowKey{d.Group, d.Topic, d.QueueID})
+	w := p.windowOrRevisit(windowKey{d.Group, d.Topic, d.QueueID})
 	if w == nil {
 		done(ErrIllegal)
 		return
@@ -98,7 +98,7 @@ func (p *Popper) AckBatch(group, topic string, handles []receipt.Handle, done fu
 	for i, h := range handles {
 		d := DeliveryOf(group, topic, h)
 		if k := (windowKey{d.Group, d.Topic, d.QueueID}); w == nil || w.key != k {
-			w = p.window(k)
+			w = p.windowOrRevisit(k)
 		}
 		if w == nil {
 			errs[i] = ErrIllegal
@@ -158,7 +158,7 @@ func (p *Popper) AckBits(entries []BatchAck, done func(acked int, err error)) {
 }
 
 func (p *Popper) ackBits(e *BatchAck, now int64) (n int, first error) {
-	w := p.window(windowKey{e.Group, e.Topic, e.QueueID})
+	w := p.windowOrRevisit(windowKey{e.Group, e.Topic, e.QueueID})
 	if w == nil {
 		return 0, ErrIllegal
 	}
@@ -256,7 +256,11 @@ func (p *Popper) lookAgain(w *window) {
 	w.mu.Lock()
 	s, flag := w.subject, w.flag
 	some := len(w.mu.aside) > 0
+	next := w.mu.next
 	w.mu.Unlock()
+	if f := p.o.LiteFree; f != nil && names.IsLite(w.key.topic) && (some || p.o.Store.MaxOffset(w.key.topic, w.key.queue) > next) {
+		f(w.key.group, w.key.topic)
+	}
 	if s == nil {
 		return
 	}
@@ -308,7 +312,7 @@ func boundInvisible(ms int64) int64 { return min(max(ms, 0), maxInvisible) }
 
 // Change is ChangeInvisible for a delivery that was named otherwise.
 func (p *Popper) Change(d Delivery, invisible int64, suspend bool, done func(Changed, error)) {
-	w := p.window(windowKey{d.Group, d.Topic, d.QueueID})
+	w := p.windowOrRevisit(windowKey{d.Group, d.Topic, d.QueueID})
 	if w == nil {
 		done(Changed{}, ErrIllegal)
 		return

@@ -2,6 +2,7 @@ package pop
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -12,12 +13,14 @@ import (
 // Its receipts are illegal afterwards.
 func (p *Popper) DropTopic(topic string, b *state.Batch) {
 	p.drop(b, func(k windowKey) bool {
-		if k.topic == topic {
+		if k.topic == topic || strings.HasPrefix(k.topic, names.LitePrefix(topic)) {
 			return true
 		}
 		origin, ok := names.OriginTopic(k.topic, k.group)
 		return ok && origin == topic
-	}, func(k subjectKey) bool { return k.topic == topic })
+	}, func(k subjectKey) bool {
+		return k.topic == topic || strings.HasPrefix(k.topic, names.LitePrefix(topic))
+	})
 }
 
 // DropGroup adds to b the end of everything that a group has popped.
@@ -44,14 +47,7 @@ func (p *Popper) drop(b *state.Batch, windows func(windowKey) bool, subjects fun
 	}
 	p.mu.Unlock()
 	for _, w := range gone {
-		w.mu.Lock()
-		w.mu.dropped = true
-		p.emptyLocked(w)
-		w.mu.dirty, w.mu.asideDirty = nil, nil
-		w.mu.Unlock()
-		b.Delete(state.PopWindows, appendWindowKey(nil, w.key))
-		prefix := binary.BigEndian.AppendUint32(nil, w.id)
-		b.DeletePrefix(state.PopRecords, prefix)
-		b.DeletePrefix(state.PopAside, prefix)
+		p.dropWindow(w, b)
 	}
+	p.dropForgotten(b, windows)
 }

@@ -30,7 +30,7 @@ type forwarding struct {
 // delivery goes on as before. Asked twice, both get the one answer.
 func (p *Popper) Forward(group, topic string, h receipt.Handle, done func(error)) {
 	d := DeliveryOf(group, topic, h)
-	w := p.window(windowKey{d.Group, d.Topic, d.QueueID})
+	w := p.windowOrRevisit(windowKey{d.Group, d.Topic, d.QueueID})
 	if w == nil {
 		done(ErrIllegal)
 		return

@@ -146,6 +146,8 @@ func (p *Popper) DropBeyond() (Dropped, error) {
 		return out, err
 	}
 	p.tellOffsets()
+	p.ForgetIdle()
+	p.ForgetIdle()
 	return out, nil
 }
 

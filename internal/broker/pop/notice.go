@@ -76,7 +76,7 @@ func (p *Popper) hasMessages(q *request, w *window) bool {
 			if !q.Filter.MatchRecord(rec.TagsCode, rec.Bytes) || w.flag == receipt.FlagRetryV1 && q.foreign(rec) {
 				continue
 			}
-			if order == nil || order.admit(messageGroup(rec.Bytes)) {
+			if order == nil || order.admit(w.messageGroup(rec.Bytes)) {
 				res.Release()
 				return true
 			}

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // ordering decides which messages of an ordered queue an answer may have. The unit is the
@@ -81,6 +82,15 @@ func (w *window) busyLocked(group uint64, n int) bool {
 		return true
 	}
 	return false
+}
+
+// messageGroup is that of a record in w's queue. A light queue is one: its order is that of
+// all its messages.
+func (w *window) messageGroup(record []byte) uint64 {
+	if names.IsLight(w.key.topic) {
+		return 1
+	}
+	return messageGroup(record)
 }
 
 // messageGroup is a number for the message group of a stored record, never 0: 1 for

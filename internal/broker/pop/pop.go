@@ -116,6 +116,9 @@ type Options struct {
 	// Leave. Nil: there is no such switch.
 	Left func(group, topic string) bool
 	// Retry writes the next copy of a lapsed message; DeadLetter ends an ordered one.
+	// LiteFree is told when a lite topic's queue has messages for a group that were blocked
+	// before. It must not call back.
+	LiteFree   func(group, queue string)
 	Retry      func(r publish.Redelivery, done func(error))
 	DeadLetter func(r publish.Redelivery, reason string, done func(error))
 	Broker     *config.Live[config.Broker]
@@ -207,6 +210,8 @@ func (p *Popper) Close() {
 			for _, q := range j.s.abandon() {
 				p.finish(q, Result{Status: PollingTimeout}, nil)
 			}
+		case j.do != nil:
+			j.do(true)
 		default:
 			j.f.end(storage.ErrClosed)
 		}

@@ -75,6 +75,8 @@ type Batch struct {
 	QueueID     int32
 	StartOffset int64
 	Records     []storage.Record // sorted by queue offset
+	Lite        string           // the lite topic that it is from, see Result.Join
+	PopTime     int64            // of such a batch; else it is the answer's
 	Attempts    []int32          // of an ordered delivery: how often each was delivered before
 }
 
@@ -102,10 +104,25 @@ func (r *Result) Release() {
 	r.held, r.Batches = nil, nil
 }
 
+// Join adds what was found in a lite topic to r, whose batches may be of many.
+func (r *Result) Join(lite string, o Result) {
+	for i := range o.Batches {
+		b := o.Batches[i]
+		b.Lite, b.PopTime = lite, o.PopTime
+		r.Batches = append(r.Batches, b)
+	}
+	r.held = append(r.held, o.held...)
+	r.Status, r.PopTime, r.Invisible, r.Order = Found, o.PopTime, o.Invisible, true
+}
+
 // Handle is the receipt of one record of b.
 func (r *Result) Handle(b *Batch, rec *storage.Record, broker string) receipt.Handle {
+	popTime := r.PopTime
+	if b.Lite != "" {
+		popTime = b.PopTime
+	}
 	return receipt.Handle{
-		StartOffset: b.StartOffset, PopTime: r.PopTime, InvisibleTime: r.Invisible,
+		Lite: b.Lite, StartOffset: b.StartOffset, PopTime: popTime, InvisibleTime: r.Invisible,
 		ReviveQueue: r.ReviveQueue(), RetryFlag: b.RetryFlag, Broker: broker,
 		QueueID: b.QueueID, Offset: rec.QueueOffset, LogOffset: rec.PhysicalOffset,
 	}
@@ -198,8 +215,16 @@ func (p *Popper) admit(q *request) error {
 // run serves q now, or leaves it with whoever serves its subject now.
 func (p *Popper) run(q *request) {
 	s := q.s
-	if !s.enter(q) {
-		return
+	for {
+		entered, gone := s.enter(q)
+		if entered {
+			break
+		}
+		if !gone {
+			return
+		}
+		s = p.subject(subjectKey{q.Group, q.Topic})
+		q.s = s
 	}
 	a, err := p.attempt(q)
 	if s.leave() {

@@ -28,6 +28,7 @@ type subject struct {
 
 	mu      sync.Mutex
 	held    bool
+	gone    bool // let go of, see ForgetIdle: the next request makes another
 	waiting []*request
 
 	// Used by the holder only.
@@ -64,16 +65,20 @@ func newSubject(k subjectKey) *subject {
 	return s
 }
 
-// enter reports whether q may read now; otherwise q waits and somebody else goes on.
-func (s *subject) enter(q *request) bool {
+// enter reports whether q may read now; otherwise q waits and somebody else goes on, or,
+// where s was let go of, has to find its subject anew.
+func (s *subject) enter(q *request) (entered, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held {
+	switch {
+	case s.gone:
+		return false, true
+	case s.held:
 		s.waiting = append(s.waiting, q)
-		return false
+		return false, false
 	}
 	s.held = true
-	return true
+	return true, false
 }
 
 // nextOrLeave takes the next waiting request, or gives the subject up if there is none.
@@ -130,8 +135,17 @@ func (p *Popper) subject(k subjectKey) *subject {
 // window returns the window of a key, nil if the group never read that queue.
 func (p *Popper) window(k windowKey) *window {
 	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.mu.windows[k]
+	w := p.mu.windows[k]
+	p.mu.RUnlock()
+	return w
+}
+
+// windowOrRevisit is window for one that may have been let go of.
+func (p *Popper) windowOrRevisit(k windowKey) *window {
+	if w := p.window(k); w != nil {
+		return w
+	}
+	return p.revisit(k)
 }
 
 func (p *Popper) allWindows() []*window {
@@ -154,6 +168,7 @@ func (p *Popper) windowOf(s *subject, flag byte, queue int32) *window {
 		}
 	}
 	k := windowKey{group: s.key.group, topic: s.topic[flag], queue: queue}
+	p.revisit(k)
 	p.mu.Lock()
 	w := p.mu.windows[k]
 	if w == nil {
@@ -193,7 +208,13 @@ type job struct {
 	q *request
 	s *subject
 	f *forwarding
+	// do is somebody else's; closing says that the workers have ended.
+	do func(closing bool)
 }
+
+// Go has a worker do something that may pop; closing says that the workers have ended
+// instead, and nothing can be popped any more.
+func (p *Popper) Go(do func(closing bool)) { p.ready.put(job{do: do}) }
 
 // put leaves a job to the workers.
 func (r *readyQueue) put(j job) {
@@ -284,6 +305,8 @@ func (p *Popper) runReady() (n int) {
 			p.run(j.q)
 		case j.s != nil:
 			p.serveWaiting(j.s)
+		case j.do != nil:
+			j.do(false)
 		default:
 			j.f.write()
 		}

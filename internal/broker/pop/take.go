@@ -130,6 +130,7 @@ func (t *taking) take() int {
 	t.p.prepare(w)
 	w.mu.Lock()
 	t.epoch, t.next = w.mu.epoch, w.mu.next
+	w.mu.idle = false
 	full := len(w.mu.aside) >= t.p.o.SetAside
 	if w.mu.dropped {
 		w.mu.Unlock()
@@ -259,7 +260,7 @@ func (t *taking) sift(res storage.ReadResult, room int, asked bool) {
 				return
 			}
 		case t.order != nil:
-			key := messageGroup(rec.Bytes)
+			key := t.w.messageGroup(rec.Bytes)
 			switch {
 			case t.order.ends(key):
 				t.next, t.order.stopped = rec.QueueOffset, true

@@ -1,6 +1,7 @@
 package brokerrpc
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/brokertest"
 	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -31,6 +34,10 @@ type probe struct {
 // is on the other side of the broker, and its tests are those of namesrvrpc and node.
 var registration = []string{"namesrvAddr", "registerNameServerPeriod", "registerBrokerTimeoutMills", "compressedRegister", "forceRegister"}
 
+// rounds are the settings that the loops of lite topics read anew in each round; the
+// transcripts of package lite show what they do.
+var rounds = []string{"liteTtlCheckInterval", "minLiteTTl", "liteSubscriptionCheckInterval", "liteSubscriptionCheckTimeoutMills"}
+
 // TestEverySettingIsLive walks through all settings that UPDATE_BROKER_CONFIG may change:
 // each changes what the broker does, at once and without a start.
 func TestEverySettingIsLive(t *testing.T) {
@@ -50,7 +57,7 @@ func TestEverySettingIsLive(t *testing.T) {
 		}
 	}
 	for _, name := range all {
-		if slices.Contains(registration, name) {
+		if slices.Contains(registration, name) || slices.Contains(rounds, name) {
 			continue
 		}
 		p, ok := probes[name]
@@ -127,7 +134,24 @@ func lightEnd(n *node) any {
 	return n.Store.MaxOffset("%LMQ%q", 0)
 }
 
+// secondLite subscribes a client to one lite topic more than it has.
+func secondLite(n *node) any {
+	err := n.Lite.Sync(lite.Subscription{ClientID: "c", Group: "lg", Topic: "Parent", Lites: []string{fmt.Sprint("l", n.Clock.NowMilli())}})
+	n.Clock.Advance(time.Second)
+	return errors.Is(err, lite.ErrQuota)
+}
+
 var probes = map[string]probe{
+	"maxLiteSubscriptionCount": {value: "1", prepare: func(n *node) {
+		if err := n.Topics.Put(&topic.Config{Name: "Parent", ReadQueues: 1, WriteQueues: 1, Perm: 6, Attributes: map[string]string{"+message.type": "LITE"}}); err != nil {
+			n.t.Fatal(err)
+		}
+		g := group.New("lg")
+		g.Attributes = map[string]string{"+lite.bind.topic": "Parent"}
+		if err := n.Groups.Put(g); err != nil {
+			n.t.Fatal(err)
+		}
+	}, see: secondLite, from: false, to: true},
 	"enableLmq":           {value: "false", see: lightEnd, from: int64(1), to: int64(1)},
 	"enableMultiDispatch": {value: "false", see: lightEnd, from: int64(1), to: int64(1)},
 	"enableLmqQuota": {value: "true", prepare: func(n *node) {

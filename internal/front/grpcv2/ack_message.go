@@ -35,6 +35,7 @@ const maxEntries = 10_000
 // ackEntry is one entry of the request, and of the answer.
 type ackEntry struct {
 	id, handle string
+	lite       string // topic
 	err        error
 	code       v2.Code
 	text       string
@@ -137,6 +138,7 @@ func (s *Service) tryAck(c *ackCall) error {
 			c.entries[i].err = err
 			continue
 		}
+		h.Lite = c.entries[i].lite
 		c.handles, c.index = append(c.handles, h), append(c.index, i)
 	}
 	if len(c.handles) == 0 {
@@ -205,6 +207,8 @@ func (e *ackEntry) read(b []byte) (err error) {
 			e.id, err = text(v)
 		case 2:
 			e.handle, err = text(v)
+		case 3:
+			e.lite, err = text(v)
 		}
 		if err != nil {
 			return err

@@ -35,6 +35,7 @@ func (s *Service) changeInvisible(ctx context.Context, req *v2.ChangeInvisibleDu
 	if c.Handle, err = parseHandle(req.GetReceiptHandle()); err != nil {
 		return h, err
 	}
+	c.Handle.Lite = req.GetLiteTopic()
 	type answer struct {
 		h   receipt.Handle
 		err error

@@ -51,6 +51,10 @@ var statuses = []struct {
 	{proxy.ErrSlaveUnavailable, v2.Code_HA_NOT_AVAILABLE, ""},
 	{proxy.ErrTimeout, v2.Code_PROXY_TIMEOUT, ""},
 	{proxy.ErrUnsupported, v2.Code_NOT_IMPLEMENTED, ""},
+	{proxy.ErrLiteTopicQuota, v2.Code_LITE_TOPIC_QUOTA_EXCEEDED, ""},
+	{proxy.ErrLiteSubscriptionQuota, v2.Code_LITE_SUBSCRIPTION_QUOTA_EXCEEDED, ""},
+	{proxy.ErrIllegalLite, v2.Code_ILLEGAL_TOPIC, ""},
+	{proxy.ErrUnfitLite, v2.Code_BAD_REQUEST, ""},
 	{context.DeadlineExceeded, v2.Code_PROXY_TIMEOUT, ""},
 	{context.Canceled, v2.Code_REQUEST_TIMEOUT, ""},
 }

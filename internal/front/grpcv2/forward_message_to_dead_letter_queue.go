@@ -31,6 +31,7 @@ func (s *Service) forward(ctx context.Context, req *v2.ForwardMessageToDeadLette
 	if err != nil {
 		return err
 	}
+	h.Lite = req.GetLiteTopic()
 	if h.LogOffset == receipt.NoLogOffset {
 		return refuse(v2.Code_INVALID_RECEIPT_HANDLE, "the receipt handle has no log offset")
 	}

@@ -39,6 +39,8 @@ type fakeBroker struct {
 	released  int
 	given     []proxy.ChangeRequest
 	dead      []receipt.Handle
+	lites     []proxy.LiteSubscription
+	liteErr   error
 }
 
 type fakeRecord struct {
@@ -356,3 +358,9 @@ func (h *harness) raw(ctx context.Context, method string, wire []byte, answer pr
 }
 
 func resource(name string) *v2.Resource { return &v2.Resource{Name: name} }
+
+// SyncLite implements proxy.Lites.
+func (b *fakeBroker) SyncLite(s proxy.LiteSubscription) error {
+	b.lites = append(b.lites, s)
+	return b.liteErr
+}

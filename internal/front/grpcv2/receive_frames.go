@@ -207,8 +207,12 @@ func (e *deliveryEncoder) rest() {
 	b = appendBytes(b, 10, m.StoreHost.AppendTo(addr[:0]))
 	e.handle = handleOf(e.popped, e.batch, e.k).AppendTo(e.handle[:0])
 	b = appendBytes(b, 12, e.handle)
-	b = appendVarint(b, 13, uint64(m.QueueID))
-	b = protowire.AppendVarint(protowire.AppendTag(b, 14, protowire.VarintType), uint64(m.QueueOffset))
+	queue, offset := m.QueueID, m.QueueOffset
+	if e.batch.Lite != "" { // where it is in its lite topic, not in the parent
+		queue, offset = e.batch.QueueID, e.batch.Records[e.k].QueueOffset
+	}
+	b = appendVarint(b, 13, uint64(queue))
+	b = protowire.AppendVarint(protowire.AppendTag(b, 14, protowire.VarintType), uint64(offset))
 	attempts := m.ReconsumeTimes
 	if e.batch.Attempts != nil {
 		attempts = e.batch.Attempts[e.k]

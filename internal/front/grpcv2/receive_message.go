@@ -113,7 +113,10 @@ func (s *Service) popRequest(call *h2.Call, req *v2.ReceiveMessageRequest) (q pr
 	if err != nil {
 		return q, nil, err
 	}
-	q.Order = group.FIFO
+	if err = checkMode(s.proxy.Client(id), &group); err != nil {
+		return q, nil, err
+	}
+	q.Order, q.Lite = group.FIFO, group.LiteTopic != ""
 	q.Broker = req.GetMessageQueue().GetBroker().GetName()
 	q.QueueID = -1
 	q.Max = min(max(int(req.GetBatchSize()), 1), maxBatch)
@@ -397,9 +400,14 @@ func (rs *receives) stop() {
 // handleOf names the delivery of the k-th record of b.
 func handleOf(p *proxy.Popped, b *proxy.PopBatch, k int) receipt.Handle {
 	r := &b.Records[k]
+	popTime := p.PopTime
+	if b.Lite != "" {
+		popTime = b.PopTime
+	}
 	return receipt.Handle{
+		Lite:          b.Lite,
 		StartOffset:   b.StartOffset,
-		PopTime:       p.PopTime,
+		PopTime:       popTime,
 		InvisibleTime: p.InvisibleTime,
 		ReviveQueue:   p.ReviveQueue,
 		RetryFlag:     b.RetryFlag,

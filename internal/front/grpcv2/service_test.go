@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -581,7 +583,6 @@ func TestWhatIsNotServedSaysSo(t *testing.T) {
 	h := newHarness(t)
 	h.topic("orders", proxy.KindNormal)
 	h.topic("later", proxy.KindDelay)
-	h.groups["lite"] = proxy.Group{Name: "lite", LiteTopic: "orders"}
 	end := func(id string) *v2.Status {
 		resp, err := h.client.EndTransaction(h.as("c"), &v2.EndTransactionRequest{Topic: resource("orders"), MessageId: "01", TransactionId: id, Resolution: v2.TransactionResolution_COMMIT})
 		if err != nil {
@@ -600,16 +601,45 @@ func TestWhatIsNotServedSaysSo(t *testing.T) {
 	}
 	wantStatus(t, "recall on a normal topic", recall("orders"), v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, "")
 	wantStatus(t, "recall", recall("later"), v2.Code_BAD_REQUEST, "handle")
-	sync := func(group, lite string) *v2.Status {
-		resp, err := h.client.SyncLiteSubscription(h.as("c"), &v2.SyncLiteSubscriptionRequest{Topic: resource("orders"), Group: resource(group), LiteTopicSet: []string{lite}})
+}
+
+func TestLiteSubscriptions(t *testing.T) {
+	h := newHarness(t)
+	h.topic("orders", proxy.KindLite)
+	sync := func(tune func(r *v2.SyncLiteSubscriptionRequest)) *v2.Status {
+		req := &v2.SyncLiteSubscriptionRequest{Topic: resource("orders"), Group: resource("g"), LiteTopicSet: []string{"l"}}
+		tune(req)
+		resp, err := h.client.SyncLiteSubscription(h.as("c"), req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return resp.GetStatus()
 	}
-	wantStatus(t, "lite, unbound", sync("g", "l"), v2.Code_ILLEGAL_TOPIC, "bound")
-	wantStatus(t, "lite, bad name", sync("lite", "a/b"), v2.Code_ILLEGAL_LITE_TOPIC, "")
-	wantStatus(t, "lite", sync("lite", "l"), v2.Code_NOT_IMPLEMENTED, "lite")
+	name := func(name string) func(r *v2.SyncLiteSubscriptionRequest) {
+		return func(r *v2.SyncLiteSubscriptionRequest) { r.LiteTopicSet = []string{name} }
+	}
+	wantStatus(t, "bad name", sync(name("a/b")), v2.Code_ILLEGAL_LITE_TOPIC, "letters")
+	wantStatus(t, "blank", sync(name(" ")), v2.Code_ILLEGAL_LITE_TOPIC, "blank")
+	wantStatus(t, "long", sync(name(strings.Repeat("l", 65))), v2.Code_ILLEGAL_LITE_TOPIC, "64")
+	wantStatus(t, "negative offset", sync(func(r *v2.SyncLiteSubscriptionRequest) {
+		r.OffsetOption = &v2.OffsetOption{OffsetType: &v2.OffsetOption_Offset{Offset: -1}}
+	}), v2.Code_BAD_REQUEST, "-1")
+	wantStatus(t, "unknown action", sync(func(r *v2.SyncLiteSubscriptionRequest) { r.Action = 99 }), v2.Code_BAD_REQUEST, "99")
+	if len(h.lites) > 0 {
+		t.Fatalf("the broker was told of %+v", h.lites)
+	}
+	wantStatus(t, "good", sync(func(r *v2.SyncLiteSubscriptionRequest) {
+		r.Action, r.LiteTopicSet = v2.LiteSubscriptionAction_PARTIAL_ADD, []string{"a", "b"}
+		r.OffsetOption = &v2.OffsetOption{OffsetType: &v2.OffsetOption_TailN{TailN: 3}}
+	}), v2.Code_OK, "OK")
+	if want := (proxy.LiteSubscription{Action: lite.PartialAdd, ClientID: "c", Group: "g", Topic: "orders", Lites: []string{"a", "b"}, From: lite.From{Kind: lite.FromTail, Value: 3}}); !reflect.DeepEqual(h.lites[0], want) {
+		t.Errorf("the broker was told %+v", h.lites[0])
+	}
+	for of, want := range map[error]v2.Code{proxy.ErrLiteSubscriptionQuota: v2.Code_LITE_SUBSCRIPTION_QUOTA_EXCEEDED, proxy.ErrIllegalLite: v2.Code_ILLEGAL_TOPIC,
+		proxy.ErrUnfitLite: v2.Code_BAD_REQUEST, proxy.ErrGroupNotFound: v2.Code_CONSUMER_GROUP_NOT_FOUND, proxy.ErrTopicNotFound: v2.Code_TOPIC_NOT_FOUND} {
+		h.liteErr = of
+		wantStatus(t, of.Error(), sync(name("l")), want, of.Error())
+	}
 }
 
 // TestHugeHeadersAreRefused: the headers of a call are in memory while it waits.

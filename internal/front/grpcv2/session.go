@@ -146,6 +146,12 @@ func (ses *session) Recover(topic string, record []byte, transactionID string) e
 		RecoverOrphanedTransactionCommand: &v2.RecoverOrphanedTransactionCommand{Message: msg, TransactionId: transactionID}}})
 }
 
+// Unsubscribe implements proxy.Commander.
+func (ses *session) Unsubscribe(lite string) error {
+	return ses.send(&v2.TelemetryCommand{Command: &v2.TelemetryCommand_NotifyUnsubscribeLiteCommand{
+		NotifyUnsubscribeLiteCommand: &v2.NotifyUnsubscribeLiteCommand{LiteTopic: lite}}})
+}
+
 // Reconnect implements proxy.Commander.
 func (ses *session) Reconnect() error {
 	return ses.send(&v2.TelemetryCommand{Command: &v2.TelemetryCommand_ReconnectEndpointsCommand{

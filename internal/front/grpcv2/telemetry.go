@@ -61,6 +61,9 @@ func (s *Service) takeSettings(ctx context.Context, id string, ses *session, in 
 	settings.Since = time.Now().UnixMilli()
 	c := s.caller(ctx, id)
 	c.Settings, c.Stream = settings, ses
+	if err := checkMode(c, &group); err != nil {
+		return err
+	}
 	if err := s.proxy.Join(c); err != nil {
 		return err
 	}

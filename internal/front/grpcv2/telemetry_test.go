@@ -91,8 +91,13 @@ func TestConsumerSettings(t *testing.T) {
 	h := newHarness(t)
 	h.groups["ordered"] = proxy.Group{Name: "ordered", FIFO: true, MaxAttempts: 4, LiteQuota: 2000,
 		Backoff: proxy.Backoff{Initial: 5 * time.Second, Max: 2 * time.Hour, Multiplier: 2}}
+	h.groups["lite"] = proxy.Group{Name: "lite", LiteTopic: "parent", MaxAttempts: proxy.DefaultMaxAttempts, Backoff: proxy.DefaultBackoff, LiteQuota: 2000}
 	for _, kind := range []v2.ClientType{v2.ClientType_PUSH_CONSUMER, v2.ClientType_SIMPLE_CONSUMER, v2.ClientType_LITE_PUSH_CONSUMER, v2.ClientType_LITE_SIMPLE_CONSUMER} {
-		in := consumerSettings(kind, "fresh")
+		group := "fresh"
+		if kind == v2.ClientType_LITE_PUSH_CONSUMER || kind == v2.ClientType_LITE_SIMPLE_CONSUMER {
+			group = "lite"
+		}
+		in := consumerSettings(kind, group)
 		_, cmd, err := h.telemetry(h.as("c-"+kind.String()), in)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +115,7 @@ func TestConsumerSettings(t *testing.T) {
 		if !proto.Equal(cmd.GetSettings(), want) {
 			t.Errorf("%v:\ngot  %v\nwant %v", kind, cmd.GetSettings(), want)
 		}
-		if c := h.joinedClient("c-" + kind.String()); c == nil || c.Settings.Group != "fresh" || c.Settings.Subscriptions[0] != (proxy.Subscription{Topic: "orders", Expression: "a||b"}) {
+		if c := h.joinedClient("c-" + kind.String()); c == nil || c.Settings.Group != group || c.Settings.Subscriptions[0] != (proxy.Subscription{Topic: "orders", Expression: "a||b"}) {
 			t.Errorf("%v: joined %+v", kind, c)
 		}
 	}

@@ -26,6 +26,11 @@ func (b *Backend) Pop(r proxy.PopRequest, done func(proxy.Popped, error)) {
 	if b.o.Pops != nil {
 		b.o.Pops(r.Group, r.Topic)
 	}
+	answer := func(res pop.Result, err error) { b.popped(res, err, done) }
+	if r.Lite {
+		b.receiveLite(&r, answer)
+		return
+	}
 	b.o.Pop.Pop(pop.Request{
 		Group:       r.Group,
 		Topic:       r.Topic,
@@ -41,30 +46,33 @@ func (b *Backend) Pop(r proxy.PopRequest, done func(proxy.Popped, error)) {
 		Holder:      r.Holder,
 		Conn:        r.Waiter | waiterBit,
 		AutoRenew:   r.AutoRenew,
-	}, func(res pop.Result, err error) {
-		if err != nil {
-			done(proxy.Popped{}, translate(err))
-			return
-		}
-		p := proxy.Popped{
-			Broker:        b.o.Name,
-			PopTime:       res.PopTime,
-			InvisibleTime: res.Invisible,
-			ReviveQueue:   res.ReviveQueue(),
-			Batches:       res.Batches,
-		}
-		switch res.Status {
-		case pop.Found:
-			p.Release = res.Release
-		case pop.PollingFull:
-			p.Status = proxy.PopPollingFull
-		case pop.Throttled:
-			p.Status, p.Reason = proxy.PopThrottled, res.Reason
-		default:
-			p.Status = proxy.PopNoNew
-		}
-		done(p, nil)
-	})
+	}, answer)
+}
+
+// popped is what POP found in the words of the proxy.
+func (b *Backend) popped(res pop.Result, err error, done func(proxy.Popped, error)) {
+	if err != nil {
+		done(proxy.Popped{}, translate(err))
+		return
+	}
+	p := proxy.Popped{
+		Broker:        b.o.Name,
+		PopTime:       res.PopTime,
+		InvisibleTime: res.Invisible,
+		ReviveQueue:   res.ReviveQueue(),
+		Batches:       res.Batches,
+	}
+	switch res.Status {
+	case pop.Found:
+		p.Release = res.Release
+	case pop.PollingFull:
+		p.Status = proxy.PopPollingFull
+	case pop.Throttled:
+		p.Status, p.Reason = proxy.PopThrottled, res.Reason
+	default:
+		p.Status = proxy.PopNoNew
+	}
+	done(p, nil)
 }
 
 // Withdraw implements proxy.Deliveries.

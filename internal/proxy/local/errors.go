@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/timer"
@@ -56,6 +57,13 @@ var sentinels = []struct{ of, is error }{
 	{pop.ErrStale, proxy.ErrStaleHandle},
 	{pop.ErrExpired, proxy.ErrExpiredHandle},
 	{pop.ErrIllegal, proxy.ErrIllegalHandle},
+	{lite.ErrTopicNotFound, proxy.ErrTopicNotFound},
+	{lite.ErrGroupNotFound, proxy.ErrGroupNotFound},
+	{lite.ErrGroupDisabled, proxy.ErrForbidden},
+	{lite.ErrNotLite, proxy.ErrIllegalLite},
+	{lite.ErrNotBound, proxy.ErrIllegalLite},
+	{lite.ErrIllegal, proxy.ErrUnfitLite},
+	{lite.ErrQuota, proxy.ErrLiteSubscriptionQuota},
 	{storage.ErrMessageTooLarge, proxy.ErrMessageTooLarge},
 	{storage.ErrPropertiesTooLarge, proxy.ErrIllegalMessage},
 	{storage.ErrBusy, proxy.ErrBusy},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
@@ -34,6 +35,7 @@ type Options struct {
 	Recall func(topic, handle, group string, done func(id string, err error))
 	Pop    Popper
 	Txn    Transactions
+	Lites  Lites
 	// Pops is told which groups pop without having been assigned to; nil: nobody asks.
 	Pops func(group, topic string)
 	// Release ends the long polls of one waiter.
@@ -114,16 +116,12 @@ func (b *Backend) Group(_ context.Context, name string) (proxy.Group, error) {
 	return groupOf(cfg), nil
 }
 
-// defaultLiteQuota is the number of lite topics that one client of a group may subscribe
-// to unless the group says otherwise.
-const defaultLiteQuota = 2000
-
 func groupOf(cfg *group.Config) proxy.Group {
 	g := proxy.Group{
 		Name:        cfg.Name,
 		FIFO:        cfg.ConsumeOrderly,
 		MaxAttempts: cfg.RetryMaxTimes + 1,
-		LiteQuota:   defaultLiteQuota,
+		LiteQuota:   int32(lite.Quota(cfg)),
 		LiteTopic:   cfg.Attributes["lite.bind.topic"],
 	}
 	if cfg.Retry.Exponential {

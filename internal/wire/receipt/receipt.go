@@ -38,6 +38,9 @@ type Handle struct {
 	QueueID       int32
 	Offset        int64
 	LogOffset     int64 // NoLogOffset when absent
+	// Lite is the lite topic that it was read from. It is not in the text: who names a
+	// delivery of a lite topic says it beside.
+	Lite string
 }
 
 // Parse reads eight or nine fields separated by one space.
@@ -103,9 +106,14 @@ func (h Handle) AppendTo(dst []byte) []byte {
 // String is the text of h.
 func (h Handle) String() string { return string(h.AppendTo(make([]byte, 0, 128))) }
 
-// RealTopic is the topic that the delivery was read from: topic itself or group's retry
-// topic of it.
-func (h Handle) RealTopic(topic, group string) string { return RealTopic(h.RetryFlag, topic, group) }
+// RealTopic is the topic that the delivery was read from: topic itself, group's retry topic
+// of it, or the queue of a lite topic.
+func (h Handle) RealTopic(topic, group string) string {
+	if h.Lite != "" {
+		return names.Lite(topic, h.Lite)
+	}
+	return RealTopic(h.RetryFlag, topic, group)
+}
 
 // RealTopic is the topic that retryFlag stands for.
 func RealTopic(retryFlag byte, topic, group string) string {

@@ -16,9 +16,9 @@ func TestParse(t *testing.T) {
 		says string
 	}{
 		{"100 1700000000000 60000 3 0 broker-a 2 105 4096",
-			Handle{100, 1700000000000, 60000, 3, 0, "broker-a", 2, 105, 4096}, ""},
+			Handle{100, 1700000000000, 60000, 3, 0, "broker-a", 2, 105, 4096, ""}, ""},
 		{"100 1700000000000 60000 999 2 broker-a 2 105",
-			Handle{100, 1700000000000, 60000, 999, 2, "broker-a", 2, 105, NoLogOffset}, ""},
+			Handle{100, 1700000000000, 60000, 999, 2, "broker-a", 2, 105, NoLogOffset, ""}, ""},
 		{"", Handle{}, "start offset"},
 		{"100", Handle{}, "ends before the pop time"},
 		{"100 1700000000000 60000 3 0 broker-a 2", Handle{}, "ends before the offset"},
