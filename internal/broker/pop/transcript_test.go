@@ -418,7 +418,9 @@ func (s *script) handles(d *datadriven.TestData) (*answer, []receipt.Handle) {
 
 func (s *script) forward(d *datadriven.TestData) {
 	a, hs := s.handles(d)
-	s.each(hs, func(h receipt.Handle, done func(error)) { s.b.pop.Forward(a.group, a.topic, h, done) })
+	for i := range hs { // one after the other, so that their copies have their order
+		s.each(hs[i:i+1], func(h receipt.Handle, done func(error)) { s.b.pop.Forward(a.group, a.topic, h, done) })
+	}
 }
 
 // each asks something for every receipt and shows the answers in their order: they come from

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -349,9 +350,8 @@ func CheckCRC(record []byte) error {
 	if uint32(m.BodyCRC) != bodyCRC(m.Body) {
 		return fmt.Errorf("%w: body", ErrChecksum)
 	}
-	if last := len(m.Properties) - 1; last >= 0 && m.Properties[last] == 0 {
-		// No record is written with a zero at its end, so this one was not written to its end,
-		// and what it would say of its checksum is missing with the rest.
+	if len(m.Properties) > 0 && endsUnwritten(record[:n], m.PhysicalOffset) {
+		// What it would say of its checksum is missing with the rest.
 		return fmt.Errorf("%w: properties", ErrTorn)
 	}
 	digits, ok := crcDigits(record[:n])
@@ -364,6 +364,18 @@ func CheckCRC(record []byte) error {
 		return fmt.Errorf("%w: whole record", ErrChecksum)
 	}
 	return nil
+}
+
+// sector is what a disk writes whole: what a power cut has kept from being written begins
+// at the multiple of one.
+const sector = 512
+
+// endsUnwritten reports whether the end of a record at this place of the log looks like what
+// was never written: zeros from a sector's beginning on. No record of ours ends with a zero;
+// one of another server may, with a value that does.
+func endsUnwritten(record []byte, physicalOffset int64) bool {
+	written := len(bytes.TrimRight(record, "\x00"))
+	return written < len(record) && (physicalOffset+int64(written))%sector == 0
 }
 
 // crcDigits are the ten digits of a CRC property at the very end of the record.
