@@ -91,6 +91,12 @@ var reports = []report{
 	{id: "R081", fault: "a scheduled message can't be taken back"},
 	{id: "R082", fault: "batches with delays slip through the check"},
 
+	{id: "R054", fault: "who has only sent one half message is never asked about it"},
+	{id: "R084", fault: "what is decided is asked about again"},
+	{id: "R085", fault: "one bad half message holds up the checks of all"},
+	{id: "R086", fault: "after a producer's crash no other one of its group is asked"},
+	{id: "R087", fault: "a late commit contradicts the rollback of a check"},
+
 	{id: "R088", fault: "sends are refused at low load after any hiccup of the disk"},
 	{id: "R090", fault: "files that were not consumed are deleted near a full disk"},
 	{id: "R091", fault: "percentages refuse writes with hundreds of gigabytes free"},
