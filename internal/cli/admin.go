@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
@@ -17,6 +18,7 @@ func adminCommand() *cobra.Command {
 		folder("topic", "Create, list and delete topics", topicCreate(r), topicList(r), topicDelete(r)),
 		folder("group", "Create, list, look at and reset consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r)),
 		folder("dlq", "List, show and redrive dead letters", dlqList(r), dlqShow(r), dlqRedrive(r)),
+		folder("txn", "List undecided transactions and decide them", txnList(r), txnDecide(r, "commit", message.SysTransactionCommit), txnDecide(r, "rollback", message.SysTransactionRollback)),
 		popCommand(r))
 	r.flags(c)
 	return c

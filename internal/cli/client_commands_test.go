@@ -28,7 +28,10 @@ type fakeServer struct {
 	made  []remoting.UpdateAndCreateTopicRequest
 
 	popState remoting.PopState
-	changed  []remoting.ChangeMessageInvisibleTimeRequest
+
+	transactions remoting.TransactionList
+	ended        []remoting.EndTransactionRequest
+	changed      []remoting.ChangeMessageInvisibleTimeRequest
 }
 
 func startFake(t *testing.T) *fakeServer {
@@ -89,6 +92,13 @@ func (f *fakeServer) handle(r *transport.Request) {
 		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
 	case remoting.ReqBolideGetPopState:
 		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.popState))
+	case remoting.ReqBolideListTransactions:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.transactions))
+	case remoting.ReqEndTransaction:
+		var h remoting.EndTransactionRequest
+		decode(&h)
+		f.ended = append(f.ended, h)
+		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
 	case remoting.ReqChangeMessageInvisibleTime:
 		var h remoting.ChangeMessageInvisibleTimeRequest
 		decode(&h)

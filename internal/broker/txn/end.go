@@ -15,9 +15,7 @@ type Decision struct {
 	QueueOffset, LogOffset int64
 	// Group, Topic and UniqueID are compared with the half message's unless they are empty.
 	Group, Topic, UniqueID string
-	// AnyPlace leaves LogOffset out of the comparison.
-	AnyPlace bool
-	Held     bool // as in publish.Request
+	Held                   bool // as in publish.Request
 }
 
 func (d *Decision) outcome() Outcome {
@@ -75,13 +73,10 @@ func (t *Txn) find(d *Decision) (*half, error) {
 		origin, at, physical = e.origin, e.at, e.physical
 	}
 	t.mu.Unlock()
-	if e == nil && d.AnyPlace {
-		return nil, fmt.Errorf("%w: no half message is open at offset %d", ErrNotFound, d.QueueOffset)
-	}
-	if d.LogOffset < 0 && !d.AnyPlace || d.QueueOffset < 0 {
+	if d.LogOffset < 0 || d.QueueOffset < 0 {
 		return nil, fmt.Errorf("%w: commitLogOffset %d, tranStateTableOffset %d", ErrNotFound, d.LogOffset, d.QueueOffset)
 	}
-	if origin >= 0 && origin != d.LogOffset && !d.AnyPlace {
+	if origin >= 0 && origin != d.LogOffset {
 		// Which of the two offsets is wrong is told by what lies at the other one.
 		if h, err := t.read(d.LogOffset); err == nil && h.at != d.QueueOffset {
 			return nil, fmt.Errorf("%w: tranStateTableOffset is %d, the half message at %d has %d", ErrQueue, d.QueueOffset, d.LogOffset, h.at)

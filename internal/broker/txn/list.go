@@ -12,7 +12,7 @@ import (
 
 // Undecidedness is one open half message.
 type Undecidedness struct {
-	QueueOffset, LogOffset int64 // as its producer knows it; LogOffset −1: not known
+	QueueOffset, LogOffset int64 // as a decision has to name it
 	Topic, Group, UniqueID string
 	Stored                 int64 // ms
 	Due                    int64 // ms, of the next check
@@ -36,6 +36,9 @@ func (t *Txn) List(topic, group string, most int) (list []Undecidedness, total i
 	for i := range found[:min(len(found), max(most, 0))] {
 		e := &found[i]
 		u := Undecidedness{QueueOffset: e.first, LogOffset: e.origin, Topic: e.topic, Group: e.group, Stored: e.stored, Due: e.due, Checks: e.checks, Size: e.size}
+		if e.origin < 0 {
+			u.LogOffset = e.physical // any will do
+		}
 		if p, ok := t.o.Store.PropertiesAt(e.physical, e.size); ok {
 			u.UniqueID = p.Value(message.PropertyUniqKey)
 		}

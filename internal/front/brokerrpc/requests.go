@@ -20,6 +20,7 @@ var requests = []request{
 	{code: remoting.ReqSendMessageV2, serve: (*Server).sendMessageV2, quick: true},
 	{code: remoting.ReqSendBatchMessage, serve: (*Server).sendBatchMessage},
 	{code: remoting.ReqEndTransaction, serve: (*Server).endTransaction, quick: true},
+	{code: remoting.ReqBolideListTransactions, serve: (*Server).bolideListTransactions},
 	{code: remoting.ReqResumeCheckHalfMessage, serve: (*Server).resumeCheckHalfMessage},
 	{code: remoting.ReqSendReplyMessage, serve: (*Server).sendReplyMessage},
 	{code: remoting.ReqSendReplyMessageV2, serve: (*Server).sendReplyMessageV2},

@@ -42,6 +42,7 @@ func Page(b *broker.Broker) ([]byte, error) {
 	p.broker(b)
 	p.traffic(b)
 	err := p.groups(b)
+	p.transactions(b)
 	p.connections(b)
 	return p.text, err
 }

@@ -220,6 +220,7 @@ const (
 	// Requests of Bolide's own, far from Apache's numbers.
 	ReqBolideGetPopState       int32 = 700001
 	ReqBolideRedriveDeadLetter int32 = 700002
+	ReqBolideListTransactions  int32 = 700021
 )
 
 var requestCodes = []RequestCode{
@@ -389,6 +390,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqBatchAckMessage, Name: "BATCH_ACK_MESSAGE", To: ToBroker, State: Served},
 	{Code: ReqBolideGetPopState, Name: "BOLIDE_GET_POP_STATE", To: ToBroker, State: Served, Header: func() Header { return new(GetPopStateRequest) }},
 	{Code: ReqBolideRedriveDeadLetter, Name: "BOLIDE_REDRIVE_DEAD_LETTER", To: ToBroker, State: Served, Header: func() Header { return new(RedriveDeadLetterRequest) }},
+	{Code: ReqBolideListTransactions, Name: "BOLIDE_LIST_TRANSACTIONS", To: ToBroker, State: Served, Header: func() Header { return new(ListTransactionsRequest) }},
 }
 
 var requestByCode = func() map[int32]*RequestCode {

@@ -55,3 +55,57 @@ func (h *ResumeCheckHalfMessageRequest) Fields(v *Visitor) {
 	v.Name("topic", &h.Topic, Optional)
 	v.Str("msgId", &h.MsgID, Optional)
 }
+
+// ListTransactionsRequest is the header of BOLIDE_LIST_TRANSACTIONS, a request of Bolide's own.
+type ListTransactionsRequest struct {
+	Topic, Group string // empty: any
+	Limit        int32
+}
+
+// Fields names the fields.
+func (h *ListTransactionsRequest) Fields(v *Visitor) {
+	v.Name("topic", &h.Topic, Optional)
+	v.Name("group", &h.Group, Optional)
+	v.Int32("limit", &h.Limit, Optional)
+}
+
+// TransactionList is the open half messages of a broker, the oldest first: the answer to
+// BOLIDE_LIST_TRANSACTIONS.
+type TransactionList struct {
+	Now          int64 // the broker's time, ms
+	Total        int64
+	Transactions []OpenTransaction
+}
+
+// Members names the members.
+func (b *TransactionList) Members(m *Members) {
+	m.Int64("now", &b.Now)
+	m.Int64("total", &b.Total)
+	objects(m, "transactions", &b.Transactions)
+}
+
+// OpenTransaction is one of them, with what a decision has to name.
+type OpenTransaction struct {
+	Checks               int32
+	CommitLogOffset      int64
+	Due                  int64 // of the next check
+	Group                string
+	MsgID                string
+	Size                 int32
+	StoreTime            int64
+	Topic                string
+	TranStateTableOffset int64
+}
+
+// Members names the members.
+func (b *OpenTransaction) Members(m *Members) {
+	m.Int32("checks", &b.Checks)
+	m.Int64("commitLogOffset", &b.CommitLogOffset)
+	m.Int64("due", &b.Due)
+	m.Str("group", &b.Group)
+	m.Str("msgId", &b.MsgID)
+	m.Int32("size", &b.Size)
+	m.Int64("storeTime", &b.StoreTime)
+	m.Str("topic", &b.Topic)
+	m.Int64("tranStateTableOffset", &b.TranStateTableOffset)
+}
