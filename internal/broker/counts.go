@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/admin"
+	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
@@ -73,6 +74,19 @@ func (b *Broker) popEvents(o *Options) pop.Events {
 		b.Admin.Counters.Get(admin.BrokerAckNums, b.Cluster, "").Add(int64(messages))
 		if acked != nil {
 			acked(group, topic, messages)
+		}
+	}
+	return events
+}
+
+// clientsEvents are the caller's, and what the transactions have to know.
+func (b *Broker) clientsEvents(o *Options) clients.Events {
+	events := o.Events.Clients
+	joined := events.ProducerJoined
+	events.ProducerJoined = func(group string) {
+		b.Txn.Joined(group)
+		if joined != nil {
+			joined(group)
 		}
 	}
 	return events

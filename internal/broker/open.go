@@ -125,7 +125,7 @@ func (b *Broker) openTables(o *Options) (err error) {
 func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Locks = qlock.New()
 	b.Clients = clients.New(clients.Options{Config: o.Broker, Topics: b.Topics, Groups: b.Groups, Announce: o.Announce,
-		Events: o.Events.Clients, Log: o.Log})
+		Events: b.clientsEvents(o), Log: o.Log})
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
 		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels,

@@ -25,7 +25,7 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 		return servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Data: store})
 	}
 	apache := func(dir, store string) (*servers.Server, error) {
-		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true})
+		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true, Broker: []string{"transactionCheckInterval=5000"}})
 	}
 	for _, c := range []struct {
 		name string
@@ -35,6 +35,8 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 		{"Bolide reads what Apache's broker wrote", func() error { return h.exchange(ctx, "apache-bolide", apache, bolide) }},
 		{"Bolide takes over what Apache's broker had in flight", func() error { return h.exchangeInFlight(ctx, "apache-bolide-pop", apache, bolide, true) }},
 		{"Apache's broker repeats what Bolide had in flight", func() error { return h.exchangeInFlight(ctx, "bolide-apache-pop", bolide, apache, false) }},
+		{"open transactions go from Apache's broker to Bolide and back", func() error { return h.exchangeTransactions(ctx, "transactions-back", apache, bolide, apache) }},
+		{"open transactions go from Bolide to Apache's broker and back", func() error { return h.exchangeTransactions(ctx, "transactions-forth", bolide, apache, bolide) }},
 	} {
 		if strings.Contains(c.name, h.only) {
 			h.report("exchange: "+c.name, c.run())
@@ -72,6 +74,18 @@ func (h *harness) exchangeInFlight(ctx context.Context, name string, first, seco
 		{first, []string{"write", "popped", messages}},
 		{first, []string{"pop", "popped", messages, "poppers", receipts}},
 		{second, []string{"popped", "popped", messages, "poppers", receipts, fmt.Sprint(exact)}},
+	})
+}
+
+// exchangeTransactions leaves half messages open in the first server; the second asks about them
+// and two of six are decided, the third about the rest. Each asks about those that are open and
+// about no others, and what is committed is there once.
+func (h *harness) exchangeTransactions(ctx context.Context, name string, first, second, third startAt) error {
+	const halves = "120"
+	return h.steps(ctx, name, []step{
+		{first, []string{"halves", "transactions", halves}},
+		{second, []string{"checks", "transactions", halves, "2"}},
+		{third, []string{"checks", "transactions", halves, "4"}},
 	})
 }
 

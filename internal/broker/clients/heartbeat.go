@@ -164,6 +164,7 @@ func (r *Registry) registerProducer(name string, c Client, now time.Time, after 
 		members[c.Channel] = m
 		r.join(c.Channel, func(j *memberships) map[string]struct{} { return j.producers }, name)
 		r.mu.present[c.ID]++
+		after.joined = append(after.joined, name)
 	} else if m.client.ID != c.ID {
 		r.absent(m.client.ID, after)
 		r.unproducing(m.client.ID, c.Channel)

@@ -31,6 +31,8 @@ type Events struct {
 	GroupChanged func(group string)
 	// Conflict is called when a member's new subscriptions are not those of its group.
 	Conflict func(c Conflict)
+	// ProducerJoined is called when a producer group has got a member.
+	ProducerJoined func(group string)
 	// ClientGone is called when the last channel of a client is gone.
 	ClientGone func(clientID string)
 }
@@ -300,6 +302,7 @@ type aftermath struct {
 	groups []string
 	known  map[string]struct{} // the same groups
 	gone   []string
+	joined []string // producer groups
 
 	conflicts []Conflict
 }
@@ -321,6 +324,11 @@ func (r *Registry) finish(after *aftermath) {
 		r.notify(name, time.Now())
 		if r.o.Events.GroupChanged != nil {
 			r.o.Events.GroupChanged(name)
+		}
+	}
+	if r.o.Events.ProducerJoined != nil {
+		for _, name := range after.joined {
+			r.o.Events.ProducerJoined(name)
 		}
 	}
 	if r.o.Events.Conflict != nil {

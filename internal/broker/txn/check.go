@@ -128,19 +128,44 @@ func (t *Txn) check() {
 		if flying {
 			continue
 		}
-		if t.checkOne(&was, now, round) {
+		heard := t.checkOne(&was, now, round)
+		t.mu.Lock()
+		if e.late = !heard; heard {
 			asked++
-			t.mu.Lock()
 			e.checks++
 			e.dirty = true
-			t.mu.Unlock()
 		}
+		t.mu.Unlock()
 	}
+	t.mu.Lock()
+	for group := range round.unasked {
+		t.mu.unasked[group] = struct{}{}
+	}
+	t.mu.Unlock()
 	if t.o.Events.Unasked != nil {
 		for group, n := range round.unasked {
 			t.o.Events.Unasked(group, n)
 		}
 	}
+}
+
+// Joined notes that a producer group has a member again: what it could not be asked about in
+// time is due now.
+func (t *Txn) Joined(group string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.mu.unasked[group]; !ok {
+		return
+	}
+	delete(t.mu.unasked, group)
+	now := t.o.Clock.NowMilli()
+	for _, e := range t.mu.due {
+		if e.late && e.group == group {
+			e.due = min(e.due, now)
+		}
+	}
+	heap.Init(&t.mu.due)
+	t.alarm.Earlier(now)
 }
 
 // round is what is known during one pass over what is due.

@@ -107,10 +107,11 @@ type Txn struct {
 		due      dueHeap // those that were
 		end      int64   // of the half queue, as far as dispatched
 		ops      ops
-		dropped  []int64 // ended since the last save, and stored
-		turn     uint32  // whose turn it is to be asked
-		failed   error   // the state could not be read; Clamp tells
-		ready    bool    // the store is open
+		unasked  map[string]struct{} // groups that nobody was there of when they were to be asked
+		dropped  []int64             // ended since the last save, and stored
+		turn     uint32              // whose turn it is to be asked
+		failed   error               // the state could not be read; Clamp tells
+		ready    bool                // the store is open
 	}
 }
 
@@ -124,6 +125,7 @@ type entry struct {
 	due           int64 // of the next check; 0: not looked at yet
 	checks        int32
 	topic, group  string // once looked at
+	late          bool   // when it was due nobody could be asked
 	gone          bool   // decided; fresh and due may hold it still
 	saved, dirty  bool   // in the state database; otherwise than there
 }
@@ -161,6 +163,7 @@ func Open(o Options) (*Txn, error) {
 func (t *Txn) clear() {
 	t.mu.open = make(map[int64]*entry)
 	t.mu.flying = make(map[int64]*flight)
+	t.mu.unasked = make(map[string]struct{})
 	t.mu.outcomes = outcomes{pages: make(map[int64]*page), high: -1}
 	t.mu.fresh, t.mu.due, t.mu.dropped = fresh{}, nil, nil
 	t.mu.end, t.mu.ops = 0, ops{}

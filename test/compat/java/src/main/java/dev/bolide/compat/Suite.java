@@ -12,7 +12,7 @@ import java.util.concurrent.Future;
  * Runs all cases, or those whose names hold the argument. "write TOPIC N" and "read TOPIC N"
  * send and read a backlog instead, for the exchange of stores between servers;
  * "pop TOPIC N GROUP FILE" leaves some of N messages in flight, "popped TOPIC N GROUP FILE EXACT"
- * waits for them;
+ * waits for them; "halves TOPIC N" leaves transactions open, "checks TOPIC N DECIDED" decides some of them;
  * "member TOPIC SLOT" and "produce TOPIC RATE" are processes of the suite rebalance;
  * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
  */
@@ -39,6 +39,8 @@ public final class Suite {
                 case "read" -> Backlog.read(target, args[1], count, Target.fresh("reader"));
                 case "pop" -> InFlight.pop(target, args[1], count, args[3], args[4]);
                 case "popped" -> InFlight.popped(target, args[1], count, args[3], args[4], Boolean.parseBoolean(args[5]));
+                case "halves" -> Transactions.halves(target, args[1], count);
+                case "checks" -> Transactions.checks(target, args[1], count, Integer.parseInt(args[3]));
                 case "consume" -> Backlog.read(target, args[1], count, args[3]);
                 default -> throw new IllegalArgumentException(args[0]);
             });
@@ -63,6 +65,8 @@ public final class Suite {
         small.put("classic SQL92 filter", Filters::classic);
         small.put("grpc SQL92 filter", Filters::grpc);
         small.put("grpc redelivery", Grpc::redelivery);
+        small.put("classic transactions", Transactions::classic);
+        small.put("grpc transactions", Transactions::grpc);
         small.put("grpc priority", Priority::grpc);
         small.put("classic priority", Priority::classic);
         small.put("classic request and reply", RequestReply::run);
