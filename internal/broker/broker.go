@@ -132,6 +132,11 @@ type Broker struct {
 // uses it earlier.
 type engine struct{ *storage.Engine }
 
+// find finds messages by key, once the store is open.
+func (b *Broker) find(topic, key string, max int, begin, end int64) ([]storage.Record, error) {
+	return b.engine.QueryKey(topic, key, max, begin, end)
+}
+
 // Loop is a part of the broker that runs until it is stopped.
 type Loop struct {
 	Name string

@@ -44,6 +44,8 @@ type Broker struct {
 	RecallMessageEnable               bool   `prop:"recallMessageEnable"`
 	UseServerSideResetOffset          bool   `prop:"useServerSideResetOffset" idle:"a reset is always kept by the server until the consumer takes it"`
 	StoreReplyMessageEnable           bool   `prop:"storeReplyMessageEnable"`
+	RepeatedSendWindow                int64  `prop:"repeatedSendWindow" min:"0" max:"3600000"` // ms; 0: sends are not remembered
+	RepeatedSendsKept                 int32  `prop:"repeatedSendsKept" min:"1" max:"10000000"`
 	LongPollingEnable                 bool   `prop:"longPollingEnable"`
 	NotifyConsumerIdsChangedEnable    bool   `prop:"notifyConsumerIdsChangedEnable"`
 	FlushConsumerOffsetInterval       int64  `prop:"flushConsumerOffsetInterval" fixed:"true" min:"100" max:"60000"`
@@ -88,7 +90,7 @@ func DefaultBroker() Broker {
 		ClusterTopicEnable: true, BrokerTopicEnable: true, AutoCreateSubscriptionGroup: true,
 		EnableCreateSysGroup: true, ValidateSystemTopicWhenUpdate: true,
 		ClearRetryTopicWhenDeleteTopic: true, TraceOn: true, MsgTraceTopicName: "RMQ_SYS_TRACE_TOPIC", LitePullMessageEnable: true, EnablePropertyFilter: true,
-		RecallMessageEnable: true, UseServerSideResetOffset: true, StoreReplyMessageEnable: true,
+		RecallMessageEnable: true, UseServerSideResetOffset: true, StoreReplyMessageEnable: true, RepeatedSendsKept: 100_000,
 		LongPollingEnable: true, NotifyConsumerIdsChangedEnable: true,
 		FlushConsumerOffsetInterval: 5_000, ChannelExpiredTimeout: 120_000,
 		SubscriptionExpiredTimeout: 600_000, RegisterNameServerPeriod: 30_000,

@@ -14,6 +14,7 @@
 package publish
 
 import (
+	"hash/maphash"
 	"math/rand/v2"
 	"net/netip"
 	"strconv"
@@ -71,7 +72,9 @@ type Options struct {
 	Levels    Levels
 	Timers    func() TimerRules // nil: on, up to 3 days
 	NowMilli  func() int64      // the protocol's time; nil: the machine's
-	Events    Events
+	// Find finds stored messages by topic and key, the newest first. nil: there are none.
+	Find   func(topic, key string, max int, begin, end int64) ([]storage.Record, error)
+	Events Events
 }
 
 // Events tell what happened; each may be nil.
@@ -82,10 +85,13 @@ type Events struct {
 	DeadLettered func(group, topic, reason string) // it is stored; topic is where it was first sent to
 }
 
-// Publisher is safe for concurrent use. It has no state of its own.
+// Publisher is safe for concurrent use. It has no state but the sends that it remembers where
+// it is told to.
 type Publisher struct {
-	o       Options
-	cluster string
+	o           Options
+	cluster     string
+	repeated    repeated
+	remembering atomic.Bool // repeated holds something
 }
 
 // New returns a publisher.
@@ -108,7 +114,9 @@ func New(o Options) *Publisher {
 	if o.Ordered == nil {
 		o.Ordered = func(string) bool { return false }
 	}
-	return &Publisher{o: o, cluster: o.Broker.Get().BrokerClusterName}
+	p := &Publisher{o: o, cluster: o.Broker.Get().BrokerClusterName}
+	p.repeated.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	return p
 }
 
 // Levels are the delay levels of this broker.
@@ -159,6 +167,11 @@ func (p *Publisher) Send(r *Request, done func(storage.Placed, error)) {
 	if dead := t.dead; dead != nil {
 		stored := done
 		done = func(at storage.Placed, err error) { p.toll(dead, err); stored(at, err) }
+	}
+	if window := p.window(); window > 0 {
+		if done = p.firstOf(m, &t, r, window, done); done == nil {
+			return
+		}
 	}
 	scratch := scratchPool.Get().(*[]byte)
 	p.fillIn(m, &t, r, scratch)
@@ -297,6 +310,11 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 	}
 	if created && p.o.Announce != nil {
 		done = announced(p.o.Announce, head.Topic, done)
+	}
+	if window := p.window(); window > 0 {
+		if done = p.firstOfBatch(ms, r, window, done); done == nil {
+			return
+		}
 	}
 	p.o.Store.AppendBatch(ms, done)
 }

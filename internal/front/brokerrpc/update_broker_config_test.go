@@ -141,6 +141,16 @@ func secondLite(n *node) any {
 	return errors.Is(err, lite.ErrQuota)
 }
 
+// sendIDs sends messages with these ids one after the other and tells where the last one is.
+func sendIDs(ids ...string) func(n *node) any {
+	return func(n *node) (at any) {
+		for _, id := range ids {
+			at = n.send("T", 0, "x", "UNIQ_KEY\x01"+id+"\x02").QueueOffset
+		}
+		return at
+	}
+}
+
 var probes = map[string]probe{
 	"maxLiteSubscriptionCount": {value: "1", prepare: func(n *node) {
 		if err := n.Topics.Put(&topic.Config{Name: "Parent", ReadQueues: 1, WriteQueues: 1, Perm: 6, Attributes: map[string]string{"+message.type": "LITE"}}); err != nil {
@@ -152,6 +162,12 @@ var probes = map[string]probe{
 			n.t.Fatal(err)
 		}
 	}, see: secondLite, from: false, to: true},
+	"repeatedSendWindow": {value: "60000", see: sendIDs("a", "a"), from: int64(1), to: int64(0)},
+	"repeatedSendsKept": {value: "1", prepare: func(n *node) {
+		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("repeatedSendWindow=60000"), nil)
+		sendIDs("z")(n)
+		time.Sleep(2 * time.Minute) // from then on the log is not looked into
+	}, see: sendIDs("a", "b", "a"), from: int64(1), to: int64(5)},
 	"enableLmq":           {value: "false", see: lightEnd, from: int64(1), to: int64(1)},
 	"enableMultiDispatch": {value: "false", see: lightEnd, from: int64(1), to: int64(1)},
 	"enableLmqQuota": {value: "true", prepare: func(n *node) {
