@@ -70,8 +70,9 @@ type Options struct {
 // Tuning is sizes that only tests make small. Zero fields take the defaults.
 type Tuning struct {
 	IndexSlots, IndexEntries int
-	MaxWaiting               int // suspended requests in all
-	NearTimers               int // timers whose places are kept in memory
+	MaxWaiting               int   // suspended requests in all
+	NearTimers               int   // timers whose places are kept in memory
+	WheelSlots, TimerLog     int64 // of Apache's timer files
 	Retention                storage.Retention
 }
 
@@ -183,7 +184,7 @@ func (b *Broker) Close() error {
 	b.Lite.Close()
 	// The offsets' own last flush may have been refused for lack of room; now the reserve is
 	// there to be used.
-	return errors.Join(b.Offsets.Flush(), b.Store.Close(), b.State.Close())
+	return errors.Join(b.Offsets.Flush(), b.Wheel.WriteApache(), b.Store.Close(), b.State.Close())
 }
 
 // Announce calls done when the name servers know the topics, or can't be reached.

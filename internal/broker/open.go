@@ -140,7 +140,8 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		return err
 	}
 	b.Wheel, err = timer.OpenWheel(timer.WheelOptions{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Broker: o.Broker, Host: o.StoreHost, Clock: o.Clock,
-		Events: o.Events.Wheel, Near: o.Tune.NearTimers, Log: o.Log})
+		Events: o.Events.Wheel, Near: o.Tune.NearTimers, Log: o.Log,
+		Files: timer.ApacheFiles{FS: o.FS, Dir: o.Dir, Slots: o.Tune.WheelSlots, Log: o.Tune.TimerLog}})
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (b *Broker) reconcile() error {
 		b.log.Warn("consumer offsets were outside their queues", "moved", moved)
 	}
 	timers := b.Timer.Clamp()
-	if _, err := b.Wheel.Clamp(); err != nil {
+	if err := b.Wheel.Clamp(); err != nil {
 		return fmt.Errorf("bring the index of the timers up to their queue: %w", err)
 	}
 	halves, err := b.Txn.Clamp()

@@ -58,7 +58,7 @@ func Open(t testing.TB, o Options) *Broker {
 		o.Tune(&bc, &sc)
 	}
 	opened, err := broker.Open(broker.Options{FS: o.FS, Dir: "data", Broker: config.NewLive(bc), StoreConfig: config.NewLive(sc),
-		StoreHost: Host, Clock: o.Clock, Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000, NearTimers: o.NearTimers}})
+		StoreHost: Host, Clock: o.Clock, Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000, NearTimers: o.NearTimers, WheelSlots: 10_000, TimerLog: 2000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
@@ -43,7 +44,9 @@ type WheelOptions struct {
 	Events WheelEvents
 	// Near is how many of the next messages are kept in memory; 0 = 65,536.
 	Near int
-	Log  *slog.Logger
+	// Files are those of Apache RocketMQ.
+	Files ApacheFiles
+	Log   *slog.Logger
 }
 
 // WheelEvents tell what happened; each may be nil.
@@ -401,23 +404,43 @@ func (w *Wheel) entryLocked(p place, value []byte) (entry, bool) {
 	return entry{p, int64(binary.BigEndian.Uint64(value)), int32(binary.BigEndian.Uint32(value[8:])), w.nameLocked(string(value[12:]))}, true
 }
 
-// Clamp ends recovery: where the log goes on behind what the index knows, the rest is read.
-// It returns how many messages were added so.
-func (w *Wheel) Clamp() (added int, err error) {
-	low, high := w.o.Store.MinOffset(names.WheelTimer, 0), w.o.Store.MaxOffset(names.WheelTimer, 0)
-	w.mu.Lock()
-	was := w.mu.next
-	w.mu.next = high
-	w.mu.Unlock()
-	if was != high {
-		w.o.Log.Warn("the index of the timers was not where their queue is", "was", was, "is", high)
-		added, err = w.readQueue(max(was, low), high, func(*entry, *wheelRecord) bool { return true })
+// Clamp ends recovery: where another server was here, what it had is taken over; where the
+// log goes on behind what the index knows, the rest is read.
+func (w *Wheel) Clamp() error {
+	at, text, foreign, err := w.foreign()
+	switch {
+	case err != nil:
+	case foreign:
+		err = w.takeOver(at, text)
+	default:
+		err = w.catchUp()
 	}
 	w.mu.Lock()
 	w.mu.replay = false
 	w.mu.Unlock()
 	w.changed(true)
-	return added, err
+	return err
+}
+
+func (w *Wheel) catchUp() error {
+	low, high := w.o.Store.MinOffset(names.WheelTimer, 0), w.o.Store.MaxOffset(names.WheelTimer, 0)
+	w.mu.Lock()
+	was := w.mu.next
+	w.mu.next = high
+	w.mu.Unlock()
+	if was == high {
+		return nil
+	}
+	w.o.Log.Warn("the index of the timers was not where their queue is", "was", was, "is", high)
+	return w.eachQueued(max(was, low), high, func(e *entry, m *message.Message) {
+		if m.Properties.Has(message.PropertyTimerDeleteUniqKey) {
+			return
+		}
+		w.mu.Lock()
+		w.addLocked(*e)
+		w.mu.Unlock()
+		w.alarm.Earlier(e.due)
+	})
 }
 
 // Run delivers what falls due until ctx ends.

@@ -177,9 +177,9 @@ func (w *Wheel) read(e *entry, record []byte) (*wheelRecord, error) {
 	return r, nil
 }
 
-// readQueue adds the messages of the timers' queue from one offset to before another, those
-// that take wants.
-func (w *Wheel) readQueue(from, to int64, take func(*entry, *wheelRecord) bool) (added int, err error) {
+// eachQueued calls each for the messages of the timers' queue from one offset to before
+// another, those that take others back among them.
+func (w *Wheel) eachQueued(from, to int64, each func(*entry, *message.Message)) error {
 	for from < to {
 		read := w.o.Store.Read(storage.ReadRequest{Topic: names.WheelTimer, Offset: from, MaxMessages: int(min(to-from, wheelWindow)), MaxBytes: 4 << 20})
 		next := max(read.Next, from)
@@ -189,32 +189,18 @@ func (w *Wheel) readQueue(from, to int64, take func(*entry, *wheelRecord) bool) 
 				from = next
 				continue
 			}
-			return added, nil
+			return nil
 		}
 		for i := range read.Records {
 			rec := &read.Records[i]
 			next = rec.QueueOffset + 1
-			r := new(wheelRecord)
-			if _, err := message.DecodeStored(rec.Bytes, &r.m); err != nil || r.m.Properties.Has(message.PropertyTimerDeleteUniqKey) {
-				continue
-			}
-			due, ok := message.TimerDue(r.m.Properties)
-			if r.due = due; !ok {
-				continue
-			}
-			e := entry{place{due, rec.QueueOffset}, rec.PhysicalOffset, int32(len(rec.Bytes)), r.m.Properties.Value(message.PropertyRealTopic)}
-			if take(&e, r) {
-				added++
-				w.mu.Lock()
-				w.addLocked(e)
-				many := w.manyLocked()
-				w.mu.Unlock()
-				w.changed(many)
-				w.alarm.Earlier(due)
+			if e, m := decodeQueued(rec.Bytes, rec.PhysicalOffset); m != nil {
+				e.offset = rec.QueueOffset
+				each(e, m)
 			}
 		}
 		read.Release()
 		from = next
 	}
-	return added, nil
+	return nil
 }
