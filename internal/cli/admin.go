@@ -19,7 +19,7 @@ func adminCommand() *cobra.Command {
 		folder("group", "Create, list, look at and reset consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r)),
 		folder("dlq", "List, show and redrive dead letters", dlqList(r), dlqShow(r), dlqRedrive(r)),
 		folder("txn", "List undecided transactions and decide them", txnList(r), txnDecide(r, "commit", message.SysTransactionCommit), txnDecide(r, "rollback", message.SysTransactionRollback)),
-		popCommand(r))
+		popCommand(r), timerCommand(r))
 	r.flags(c)
 	return c
 }

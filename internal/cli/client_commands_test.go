@@ -28,6 +28,7 @@ type fakeServer struct {
 	made  []remoting.UpdateAndCreateTopicRequest
 
 	popState remoting.PopState
+	timers   remoting.Timers
 
 	transactions remoting.TransactionList
 	ended        []remoting.EndTransactionRequest
@@ -90,6 +91,8 @@ func (f *fakeServer) handle(r *transport.Request) {
 		decode(&h)
 		f.acks = append(f.acks, h)
 		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
+	case remoting.ReqBolideGetTimers:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.timers))
 	case remoting.ReqBolideGetPopState:
 		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.popState))
 	case remoting.ReqBolideListTransactions:

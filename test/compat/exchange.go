@@ -25,7 +25,7 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 		return servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Data: store})
 	}
 	apache := func(dir, store string) (*servers.Server, error) {
-		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true, Broker: []string{"transactionCheckInterval=5000"}})
+		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true, Broker: []string{"transactionCheckInterval=5000", "recallMessageEnable=true"}})
 	}
 	for _, c := range []struct {
 		name string
@@ -37,6 +37,8 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 		{"Apache's broker repeats what Bolide had in flight", func() error { return h.exchangeInFlight(ctx, "bolide-apache-pop", bolide, apache, false) }},
 		{"open transactions go from Apache's broker to Bolide and back", func() error { return h.exchangeTransactions(ctx, "transactions-back", apache, bolide, apache) }},
 		{"open transactions go from Bolide to Apache's broker and back", func() error { return h.exchangeTransactions(ctx, "transactions-forth", bolide, apache, bolide) }},
+		{"Timers go from Apache's broker to Bolide and back", func() error { return h.exchangeTimers(ctx, "apache-bolide-timers", apache, bolide) }},
+		{"Timers go from Bolide to Apache's broker and back", func() error { return h.exchangeTimers(ctx, "bolide-apache-timers", bolide, apache) }},
 	} {
 		if strings.Contains(c.name, h.only) {
 			h.report("exchange: "+c.name, c.run())
@@ -86,6 +88,18 @@ func (h *harness) exchangeTransactions(ctx context.Context, name string, first, 
 		{first, []string{"halves", "transactions", halves}},
 		{second, []string{"checks", "transactions", halves, "2"}},
 		{third, []string{"checks", "transactions", halves, "4"}},
+	})
+}
+
+// exchangeTimers sends messages for a time of delivery through one server, and takes some back.
+// Both have to deliver a part of the rest, the first one the last: none early, lost or twice.
+func (h *harness) exchangeTimers(ctx context.Context, name string, first, second startAt) error {
+	const messages = "300"
+	file := filepath.Join(h.work, name+"-times")
+	return h.steps(ctx, name, []step{
+		{first, []string{"timers-send", "timed", messages, file}},
+		{second, []string{"timers-await", "timed", messages, file}},
+		{first, []string{"timers-check", "timed", messages, file}},
 	})
 }
 

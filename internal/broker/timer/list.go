@@ -1,6 +1,12 @@
 package timer
 
-import "maps"
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
 
 // Counts are how many messages wait for a time of their own, by the topic that they go to.
 // One is counted until its copy there can be read.
@@ -10,4 +16,138 @@ func (w *Wheel) Counts() map[string]int64 {
 	out := maps.Clone(w.mu.counts)
 	maps.DeleteFunc(out, func(_ string, n int64) bool { return n == 0 })
 	return out
+}
+
+// Waiting is a message that waits for its time.
+type Waiting struct {
+	Topic    string
+	Due      int64
+	UniqKey  string // "" when its record can't be read
+	Size     int32  // of its record
+	Recalled bool   // it is being taken back
+}
+
+// List are the next messages of a topic, or of all, that wait for their time.
+func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
+	var list []entry
+	m := &w.mu
+	wanted := func(e *entry) bool { return topic == "" || e.topic == topic }
+	m.Lock()
+	seen := make(map[place]struct{})
+	for _, of := range []changes{{m.puts, m.dels}, m.sent} {
+		for p, e := range of.puts {
+			if _, twice := seen[p]; !twice && wanted(&e) && !w.endedLocked(p) {
+				seen[p] = struct{}{}
+				list = append(list, e)
+			}
+		}
+	}
+	m.Unlock()
+	stored := 0
+	err := w.o.State.Scan(state.Wheel, keyOfEntries, func(key, value []byte) error {
+		p, ok := placeOfKey(key)
+		if !ok {
+			return nil
+		}
+		m.Lock()
+		defer m.Unlock()
+		e, ok := w.entryLocked(p, value)
+		if _, twice := seen[p]; !ok || twice || !wanted(&e) || w.endedLocked(p) {
+			return nil
+		}
+		list = append(list, e)
+		if stored++; stored >= limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b entry) int { return a.compare(b.place) })
+	list = list[:min(len(list), limit)]
+	records, release := w.o.Store.ReadMany(placesOf(list))
+	defer release()
+	out := make([]Waiting, len(list))
+	for i := range list {
+		e := &list[i]
+		out[i] = Waiting{Topic: e.topic, Due: e.due, Size: e.size}
+		if r, err := w.read(e, records[i]); err == nil {
+			out[i].UniqKey = string(append([]byte(nil), r.m.UniqueID()...))
+		}
+		m.Lock()
+		c := m.claims[e.place]
+		m.Unlock()
+		out[i].Recalled = c != nil && c.recalls != nil
+	}
+	return out, nil
+}
+
+// Figures are the wheel's numbers of now.
+type Figures struct {
+	Waiting   int64
+	Behind    int64 // messages of the queue that are not in the index yet
+	Late      int64 // how long the next message has been due, in milliseconds; 0: it is not
+	Arrived   map[string]int64
+	Delivered map[string]int64
+	Within    []Bound
+}
+
+// Bound is how many messages are due within a time.
+type Bound struct {
+	Seconds  int64
+	Messages int64
+}
+
+// bounds are Apache's.
+var bounds = []int64{5, 60, 300, 900, 3600, 14_400, 28_800, 86_400}
+
+// Figures counts what waits. Of what is in the database it reads the keys of the next day.
+func (w *Wheel) Figures() (Figures, error) {
+	now := w.o.Clock.NowMilli()
+	f := Figures{Within: make([]Bound, len(bounds))}
+	for i, s := range bounds {
+		f.Within[i].Seconds = s
+	}
+	count := func(due, n int64) {
+		for i := range bounds {
+			if due <= now+bounds[i]*1000 {
+				f.Within[i].Messages += n // of all that are due until then, as at Apache's
+				break
+			}
+		}
+	}
+	m := &w.mu
+	m.Lock()
+	for _, n := range m.counts {
+		f.Waiting += n
+	}
+	f.Arrived, f.Delivered = maps.Clone(m.arrived), maps.Clone(m.delivered)
+	if len(m.near) > 0 && m.near[0].due < now {
+		f.Late = now - m.near[0].due
+	}
+	for p := range m.puts {
+		count(p.due, 1)
+	}
+	for p := range m.sent.puts {
+		count(p.due, 1)
+	}
+	for p := range m.dels {
+		count(p.due, -1)
+	}
+	m.Unlock()
+	last := keyOfEntry(place{now + bounds[len(bounds)-1]*1000, 0})
+	err := w.o.State.Scan(state.Wheel, keyOfEntries, func(key, _ []byte) error {
+		if string(key) > string(last) {
+			return errEnough
+		}
+		if p, ok := placeOfKey(key); ok {
+			count(p.due, 1)
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return f, err
 }

@@ -76,23 +76,24 @@ type Wheel struct {
 	moved chan struct{} // a place has ended
 	mu    struct {
 		sync.Mutex
-		near     entries             // a heap: all that are due before edge and not claimed for delivery
-		edge     place               // from here on they are in the database only
-		gone     map[place]struct{}  // ended, and still in near
-		claims   map[place]*claim    // being delivered, recalled or moved
-		later    []entry             // could not be written and are tried again at retryAt
-		retryAt  int64               //
-		counts   map[string]int64    // by topic
-		recounts map[string]struct{} // counts to be stored
-		next     int64               // offset in the timers' queue that the index goes up to
-		puts     map[place]entry     // to be stored
-		dels     map[place]struct{}  // to be removed
-		sent     changes             // are being stored
-		loading  map[place]struct{}  // not nil while the window is loaded: ended since that began
-		replay   bool                // recovery is not over: the database may know more than memory
-		eager    bool                // changes are stored with the first commit that comes
-		storedAt time.Time           // when changes were stored last
-		names    map[string]string   // one copy of each topic's name
+		near               entries             // a heap: all that are due before edge and not claimed for delivery
+		edge               place               // from here on they are in the database only
+		gone               map[place]struct{}  // ended, and still in near
+		claims             map[place]*claim    // being delivered, recalled or moved
+		later              []entry             // could not be written and are tried again at retryAt
+		retryAt            int64               //
+		counts             map[string]int64    // by topic
+		recounts           map[string]struct{} // counts to be stored
+		arrived, delivered map[string]int64    // by topic, since the start
+		next               int64               // offset in the timers' queue that the index goes up to
+		puts               map[place]entry     // to be stored
+		dels               map[place]struct{}  // to be removed
+		sent               changes             // are being stored
+		loading            map[place]struct{}  // not nil while the window is loaded: ended since that began
+		replay             bool                // recovery is not over: the database may know more than memory
+		eager              bool                // changes are stored with the first commit that comes
+		storedAt           time.Time           // when changes were stored last
+		names              map[string]string   // one copy of each topic's name
 	}
 }
 
@@ -147,6 +148,7 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 	m.gone, m.claims = make(map[place]struct{}), make(map[place]*claim)
 	m.counts, m.recounts, m.names = make(map[string]int64), make(map[string]struct{}), make(map[string]string)
 	m.puts, m.dels = make(map[place]entry), make(map[place]struct{})
+	m.arrived, m.delivered = make(map[string]int64), make(map[string]int64)
 	m.replay, m.eager = true, true
 	text, ok, err := o.State.Get(state.Wheel, keyOfProgress)
 	if err != nil {
@@ -196,6 +198,7 @@ func (w *Wheel) addLocked(e entry) {
 	delete(m.dels, e.place)
 	m.puts[e.place] = e
 	w.countLocked(e.topic, 1)
+	m.arrived[e.topic]++
 	if e.place.compare(m.edge) < 0 {
 		w.pushLocked(e)
 	}
@@ -303,6 +306,7 @@ func (w *Wheel) end(p place) {
 		m.dels[p] = struct{}{}
 	}
 	w.countLocked(e.topic, -1)
+	m.delivered[e.topic]++
 	var tell []func(error)
 	if c != nil {
 		tell = c.recalls

@@ -37,6 +37,7 @@ var requests = []request{
 	{code: remoting.ReqPeekMessage, serve: (*Server).peekMessage},
 	{code: remoting.ReqPopRollback, serve: (*Server).popRollback},
 	{code: remoting.ReqBolideGetPopState, serve: (*Server).bolideGetPopState},
+	{code: remoting.ReqBolideGetTimers, serve: (*Server).bolideGetTimers},
 	{code: remoting.ReqNotification, serve: (*Server).notification, waits: true},
 	{code: remoting.ReqPollingInfo, serve: (*Server).pollingInfo, waits: true},
 

@@ -95,7 +95,51 @@ func TestRecallRightAfterTheSend(t *testing.T) {
 		}
 	}
 	n.Clock.Advance(time.Hour)
-	if n.Store.MaxOffset("T", 0) != 0 || len(n.Wheel.Counts()) > 0 {
-		t.Errorf("%d messages, %v", n.Store.MaxOffset("T", 0), n.Wheel.Counts())
+	until(t, "the end of all that was taken back", func() bool { return len(n.Wheel.Counts()) == 0 })
+	if got := n.Store.MaxOffset("T", 0); got != 0 {
+		t.Errorf("%d messages", got)
+	}
+}
+
+// TestTimersAreListed: counts by topic, and the next ones, the earliest first.
+func TestTimersAreListed(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.topic("U", 1)
+	for i, topic := range []string{"T", "U", "T", "T"} {
+		n.send(topic, 0, "x", "UNIQ_KEY\x01k"+strconv.Itoa(i)+"\x02TIMER_DELAY_SEC\x01"+strconv.Itoa(100-i)+"\x02")
+	}
+	ask := func(topic string, limit int32) string {
+		var timers remoting.Timers
+		if err := remoting.Unmarshal(n.ok(remoting.ReqBolideGetTimers, &remoting.GetTimersRequest{Topic: topic, Limit: limit}, nil, nil), &timers); err != nil {
+			t.Fatal(err)
+		}
+		var text []string
+		for _, of := range timers.Topics {
+			text = append(text, of.Topic+"="+strconv.FormatInt(of.Count, 10))
+		}
+		for i, of := range timers.Next {
+			text = append(text, of.Topic+" "+of.MsgID)
+			if i > 0 && of.Due < timers.Next[i-1].Due {
+				t.Errorf("not in order: %+v", timers.Next)
+			}
+		}
+		return strings.Join(text, ", ")
+	}
+	for _, stored := range []bool{false, true} {
+		if stored { // the index is in the database now
+			n.stop()
+			n = startNode(t, n.fs)
+		}
+		if got := ask("", 3); got != "T=3, U=1, T k3, T k2, U k1" {
+			t.Errorf("stored %v: %s", stored, got)
+		}
+		if got := ask("T", 10); got != "T=3, T k3, T k2, T k0" {
+			t.Errorf("stored %v: %s", stored, got)
+		}
+	}
+	n.Clock.Advance(time.Hour)
+	if got := ask("", 10); got != "" {
+		t.Errorf("%s", got)
 	}
 }

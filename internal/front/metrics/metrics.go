@@ -12,6 +12,7 @@
 package metrics
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/bolidemq/bolide/internal/broker"
@@ -41,7 +42,7 @@ func Page(b *broker.Broker) ([]byte, error) {
 	p := &page{common: labels{"cluster", b.Cluster, "node_type", "broker", "node_id", b.Name}}
 	p.broker(b)
 	p.traffic(b)
-	err := p.groups(b)
+	err := errors.Join(p.timers(b), p.groups(b))
 	p.transactions(b)
 	p.connections(b)
 	return p.text, err

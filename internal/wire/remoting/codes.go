@@ -220,6 +220,7 @@ const (
 	// Requests of Bolide's own, far from Apache's numbers.
 	ReqBolideGetPopState       int32 = 700001
 	ReqBolideRedriveDeadLetter int32 = 700002
+	ReqBolideGetTimers         int32 = 700010
 	ReqBolideListTransactions  int32 = 700021
 )
 
@@ -390,6 +391,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqBatchAckMessage, Name: "BATCH_ACK_MESSAGE", To: ToBroker, State: Served},
 	{Code: ReqBolideGetPopState, Name: "BOLIDE_GET_POP_STATE", To: ToBroker, State: Served, Header: func() Header { return new(GetPopStateRequest) }},
 	{Code: ReqBolideRedriveDeadLetter, Name: "BOLIDE_REDRIVE_DEAD_LETTER", To: ToBroker, State: Served, Header: func() Header { return new(RedriveDeadLetterRequest) }},
+	{Code: ReqBolideGetTimers, Name: "BOLIDE_GET_TIMERS", To: ToBroker, State: Served, Header: func() Header { return new(GetTimersRequest) }},
 	{Code: ReqBolideListTransactions, Name: "BOLIDE_LIST_TRANSACTIONS", To: ToBroker, State: Served, Header: func() Header { return new(ListTransactionsRequest) }},
 }
 

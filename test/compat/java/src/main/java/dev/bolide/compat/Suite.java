@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
  * send and read a backlog instead, for the exchange of stores between servers;
  * "pop TOPIC N GROUP FILE" leaves some of N messages in flight, "popped TOPIC N GROUP FILE EXACT"
  * waits for them; "halves TOPIC N" leaves transactions open, "checks TOPIC N DECIDED" decides some of them;
+ * "timers-send", "timers-await" and "timers-check TOPIC N FILE" do so with timers;
  * "member TOPIC SLOT" and "produce TOPIC RATE" are processes of the suite rebalance;
  * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
  */
@@ -41,6 +42,9 @@ public final class Suite {
                 case "popped" -> InFlight.popped(target, args[1], count, args[3], args[4], Boolean.parseBoolean(args[5]));
                 case "halves" -> Transactions.halves(target, args[1], count);
                 case "checks" -> Transactions.checks(target, args[1], count, Integer.parseInt(args[3]));
+                case "timers-send" -> Timers.send(target, args[1], count, args[3]);
+                case "timers-await" -> Timers.await(args[3]);
+                case "timers-check" -> Timers.check(target, args[1], count, args[3]);
                 case "consume" -> Backlog.read(target, args[1], count, args[3]);
                 default -> throw new IllegalArgumentException(args[0]);
             });
@@ -67,6 +71,8 @@ public final class Suite {
         small.put("grpc redelivery", Grpc::redelivery);
         small.put("classic transactions", Transactions::classic);
         small.put("grpc transactions", Transactions::grpc);
+        small.put("grpc timers and recall", Timers::grpc);
+        small.put("classic timers and recall", Timers::classic);
         small.put("grpc priority", Priority::grpc);
         small.put("classic priority", Priority::classic);
         small.put("classic request and reply", RequestReply::run);

@@ -1,0 +1,57 @@
+package remoting
+
+// GetTimersRequest is the header of BOLIDE_GET_TIMERS.
+type GetTimersRequest struct {
+	Topic string // empty: all
+	Limit int32  // messages to list, the next ones
+}
+
+// Fields names the fields.
+func (h *GetTimersRequest) Fields(v *Visitor) {
+	v.Name("topic", &h.Topic, Optional)
+	v.Int32("limit", &h.Limit, Optional)
+}
+
+// Timers is what waits for a time of its own: the answer to BOLIDE_GET_TIMERS.
+type Timers struct {
+	Now    int64 // the broker's time, ms
+	Next   []Timer
+	Topics []TimerTopic
+}
+
+// Members names the members.
+func (b *Timers) Members(m *Members) {
+	m.Int64("now", &b.Now)
+	objects(m, "next", &b.Next)
+	objects(m, "topics", &b.Topics)
+}
+
+// TimerTopic is how many messages wait to go to a topic.
+type TimerTopic struct {
+	Count int64
+	Topic string
+}
+
+// Members names the members.
+func (b *TimerTopic) Members(m *Members) {
+	m.Int64("count", &b.Count)
+	m.Str("topic", &b.Topic)
+}
+
+// Timer is one message that waits.
+type Timer struct {
+	Due      int64 // ms
+	MsgID    string
+	Recalled bool // it is being taken back
+	Size     int32
+	Topic    string
+}
+
+// Members names the members.
+func (b *Timer) Members(m *Members) {
+	m.Int64("due", &b.Due)
+	m.Str("msgId", &b.MsgID)
+	m.Bool("recalled", &b.Recalled)
+	m.Int32("size", &b.Size)
+	m.Str("topic", &b.Topic)
+}
