@@ -2,9 +2,10 @@
 // of RocketMQ itself, so it measures any compatible server by its address, Apache's as well
 // as Bolide's.
 //
-// Five workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
+// Six workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
 // read queue by queue), pop (a backlog, received and acknowledged), latency (published at a
-// fixed rate and received by waiting consumers), lapse (received, left to lapse, received
+// fixed rate and received by waiting consumers), transaction (the same with half messages that
+// are committed), lapse (received, left to lapse, received
 // again and acknowledged). Every message carries its run, its number and the time it was
 // sent; what is lost or comes twice is counted and named.
 //
@@ -77,6 +78,8 @@ type Options struct {
 	Rate     int           // messages a second, for latency and for lapses one by one
 	Duration time.Duration // of a run at a rate, or the limit of a send run
 
+	kind string // message.type of a topic made by the run; NORMAL when empty
+
 	Warmup int // messages before the measured ones
 
 	// Begin and End are called around the measured part, for looking at the server's processes.
@@ -95,6 +98,8 @@ var Workloads = map[string]Run{
 	"pop":     runPop,
 	"latency": runLatency,
 	"lapse":   runLapse,
+
+	"transaction": runTransaction,
 }
 
 var errNeedsNamesrv = errors.New("--namesrv is needed to make the topic and to find the brokers")

@@ -18,7 +18,8 @@ type ledger struct {
 	total  int64
 	filter sieve
 	epoch  time.Time
-	seen   []uint64 // one bit per message
+	seen   []uint64       // one bit per message
+	ended  []atomic.Int64 // of transactions: when each was committed, after epoch; it counts as sent then
 
 	next      atomic.Int64 // next number to send
 	stored    atomic.Int64 // sends that were answered with success
@@ -86,6 +87,9 @@ func (l *ledger) received(body []byte) (sent time.Time, first bool) {
 		return l.epoch, false
 	}
 	sent = l.epoch.Add(time.Duration(binary.BigEndian.Uint64(body[16:])))
+	if l.ended != nil {
+		sent = l.epoch.Add(time.Duration(l.ended[number].Load()))
+	}
 	bit := uint64(1) << (number % 64)
 	if atomic.OrUint64(&l.seen[number/64], bit)&bit != 0 {
 		l.twice(number)

@@ -24,6 +24,7 @@ type sender struct {
 	props   []byte
 	slots   []slot
 	waiting int
+	half    bool      // half messages, to be committed
 	limit   time.Time // no further messages after it; zero for none
 }
 
@@ -40,7 +41,7 @@ func newSender(c *conn, l *ledger, t target, o Options, keys uniqueKeys, hist *h
 		body:   make([]byte, o.Size),
 		slots:  make([]slot, o.InFlight),
 		header: remoting.SendMessageRequest{
-			V2: true, ProducerGroup: "bench-producers", Topic: t.topic,
+			V2: true, ProducerGroup: producerGroup, Topic: t.topic,
 			DefaultTopic: "TBW102", DefaultTopicQueueNums: 4, BrokerName: t.name,
 		},
 	}
@@ -60,6 +61,9 @@ func (s *sender) send(i int32) {
 	s.props = append(s.keys.append(s.props, sl.number), "\x02WAIT\x01true\x02"...)
 	if f := s.ledger.filter; f.oneIn > 0 {
 		s.props = append(strconv.AppendInt(append(s.props, "part\x01"...), f.part(sl.number), 10), 2)
+	}
+	if s.half {
+		s.props = append(s.props, "TRAN_MSG\x01true\x02PGROUP\x01"+producerGroup+"\x02"...)
 	}
 	s.header.QueueID = int32(sl.number % s.queues)
 	s.header.BornTimestamp = now.UnixMilli()

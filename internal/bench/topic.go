@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -79,7 +80,7 @@ func (o *Options) prepare(ctx context.Context) (target, error) {
 		_, err := ask(ctx, t.broker, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
 			Topic: t.topic, DefaultTopic: "TBW102",
 			ReadQueueNums: int32(o.Queues), WriteQueueNums: int32(o.Queues), Perm: 6,
-			TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=NORMAL",
+			TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + cmp.Or(o.kind, "NORMAL"),
 		}, nil)
 		if err != nil {
 			return t, err

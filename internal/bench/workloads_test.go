@@ -61,6 +61,7 @@ func TestWorkloads(t *testing.T) {
 		{"latency in order", "latency", func(o *bench.Options) {
 			o.Protocol, o.Orderly, o.Rate, o.Duration = bench.Remoting, true, 500, time.Second
 		}},
+		{"transactions", "transaction", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"send over gRPC", "send", func(o *bench.Options) { o.Protocol = bench.GRPC }},
 		{"send over gRPC and TLS", "send", func(o *bench.Options) { o.Protocol, o.TLS = bench.GRPC, true }},

@@ -80,6 +80,9 @@ func benchCommand() *cobra.Command {
 			w.order(p)
 			w.sql(p)
 		}),
+		f.workload("transaction", "Send half messages at a fixed rate, commit each, and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
+			w.paced(p, 1000, "`NUMBER` of transactions a second")
+		}),
 		f.workload("lapse", "Receive, let the invisible time lapse and receive again", func(w *workloadFlags, p *pflag.FlagSet) {
 			w.pop(p, "one (each message by itself) or batch (together what came together)")
 			w.paced(p, 0, "`NUMBER` of messages a second, which lapse one by one (default: --count of them lapse in one moment)")

@@ -65,6 +65,7 @@ var workloads = []workload{
 	{name: "receive 32 and one ack a batch, gRPC", args: []string{"pop", "--protocol", "grpc", "--ack", "batch"}, count: 200_000},
 	{name: "publish to receive, 2,000/s, waiting pull", args: []string{"latency", "--rate", "2000", "--duration", "10s"}},
 	{name: "publish to receive in order, 2,000/s, 64 queues, two consumers", args: []string{"latency", "--orderly", "--queues", "64", "--rate", "2000", "--duration", "10s"}},
+	{name: "half message and commit, to receive, 2,000/s", args: []string{"transaction", "--rate", "2000", "--duration", "10s"}},
 	{name: "publish to receive, 1,000/s, waiting gRPC receive", args: []string{"latency", "--protocol", "grpc", "--rate", "1000", "--duration", "10s"}},
 }
 

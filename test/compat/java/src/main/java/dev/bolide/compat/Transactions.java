@@ -171,9 +171,8 @@ final class Transactions {
             n -> n % 6 / 2 == decided / 2 ? known(n % 2 == 0) : LocalTransactionState.UNKNOW, checked);
         DefaultMQPushConsumer consumer = consumer(target, topic, seen);
         try {
-            producer.getDefaultMQProducerImpl().getMqClientFactory().sendHeartbeatToAllBrokerWithLock();
-            // A route makes the producer known to the broker before it has sent anything.
-            producer.fetchPublishMessageQueues(topic);
+            // It has sent nothing, so it knows no broker of its own accord.
+            producer.getDefaultMQProducerImpl().getMqClientFactory().updateTopicRouteInfoFromNameServer(topic);
             producer.getDefaultMQProducerImpl().getMqClientFactory().sendHeartbeatToAllBrokerWithLock();
             TreeSet<Integer> open = new TreeSet<>();
             for (int i = 0; i < count; i++) {
