@@ -23,6 +23,7 @@ type Request struct {
 	AttemptID              string
 	AutoRenew              bool
 	Filter                 *filter.Expression
+	OneTopic               bool   // all from one lite topic: the answer has one pop time
 	Conn                   uint64 // of longpoll.Waiter.Holder
 }
 
@@ -128,7 +129,7 @@ func (v *receive) look() {
 }
 
 func (v *receive) resume() {
-	for v.res.Messages() < v.q.Max {
+	for v.res.Messages() < v.q.Max && !(v.q.OneTopic && v.res.Status == pop.Found) {
 		queue, ok := v.next()
 		if !ok {
 			break

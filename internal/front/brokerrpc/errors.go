@@ -6,6 +6,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/lite"
 	"github.com/bolidemq/bolide/internal/broker/offset"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
@@ -89,6 +90,13 @@ var codes = []struct {
 	{err: pop.ErrTopicNotFound, code: remoting.ResTopicNotExist},
 	{err: pop.ErrTopicUnreadable, code: remoting.ResNoPermission},
 	{err: pop.ErrQueueIllegal, code: remoting.ResInvalidParameter},
+	{err: lite.ErrTopicNotFound, code: remoting.ResTopicNotExist},
+	{err: lite.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
+	{err: lite.ErrGroupDisabled, code: remoting.ResIllegalOperation},
+	{err: lite.ErrNotLite, code: remoting.ResInvalidParameter},
+	{err: lite.ErrNotBound, code: remoting.ResInvalidParameter},
+	{err: lite.ErrQuota, code: remoting.ResLiteSubscriptionQuotaExceeded},
+	{err: lite.ErrIllegal, code: remoting.ResIllegalOperation},
 	{err: pop.ErrGroupNotFound, code: remoting.ResSubscriptionGroupNotExist},
 	{err: pop.ErrGroupDisabled, code: remoting.ResNoPermission},
 	{err: pop.ErrForbidden, code: remoting.ResNoPermission},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
@@ -12,18 +13,21 @@ var (
 	errReceiptTopic  = errors.New("topic does not exist")
 	errReceiptQueue  = errors.New("illegal queue id")
 	errReceiptOffset = errors.New("no message at this offset")
-	errReceiptLite   = errors.New("lite topics are not served by this version")
+	errReceiptLite   = errors.New("ack queue illegal")
 )
 
 // delivery reads the receipt of a request that acknowledges or changes a delivery. The
 // request names topic, queue and offset itself; of its extraInfo the rest counts.
 func (s *Server) delivery(topic string, queue int32, offset int64, extraInfo, lite string) (receipt.Handle, error) {
-	if lite != "" {
-		return receipt.Handle{}, errReceiptLite
-	}
 	h, err := receipt.Parse(extraInfo)
 	if err != nil {
 		return h, err
+	}
+	if lite != "" {
+		if queue != 0 || h.ReviveQueue != names.OrderedReviveQueue {
+			return h, fmt.Errorf("%w: queue %d, revive queue %d; a lite topic has queue 0, and revive queue %d", errReceiptLite, queue, h.ReviveQueue, names.OrderedReviveQueue)
+		}
+		h.Lite, topic = lite, names.Lite(topic, lite)
 	}
 	t, ok := s.b.Topics.Get(topic)
 	switch {

@@ -100,6 +100,15 @@ var requests = []request{
 	{code: remoting.ReqGetAllMessageRequestMode, serve: (*Server).getAllMessageRequestMode},
 	{code: remoting.ReqGetBrokerRuntimeInfo, serve: (*Server).getBrokerRuntimeInfo},
 
+	{code: remoting.ReqPopLiteMessage, serve: (*Server).popLiteMessage, waits: true},
+	{code: remoting.ReqLiteSubscriptionCtl, serve: (*Server).liteSubscriptionCtl},
+	{code: remoting.ReqGetBrokerLiteInfo, serve: (*Server).getBrokerLiteInfo},
+	{code: remoting.ReqGetParentTopicInfo, serve: (*Server).getParentTopicInfo},
+	{code: remoting.ReqGetLiteTopicInfo, serve: (*Server).getLiteTopicInfo},
+	{code: remoting.ReqGetLiteClientInfo, serve: (*Server).getLiteClientInfo},
+	{code: remoting.ReqGetLiteGroupInfo, serve: (*Server).getLiteGroupInfo},
+	{code: remoting.ReqTriggerLiteDispatch, serve: (*Server).triggerLiteDispatch},
+
 	{code: remoting.ReqGetBrokerConfig, serve: (*Server).getBrokerConfig},
 	{code: remoting.ReqUpdateBrokerConfig, serve: (*Server).updateBrokerConfig, local: true},
 }

@@ -45,7 +45,7 @@ const (
 	replication  = "replication is not served by this version"
 	coldData     = "there is no cold data flow control"
 	access       = "access control is not served by this version"
-	liteTopics   = "lite topics are not served by this version"
+	liteTopics   = "no client sends it: deliveries of lite topics are acknowledged with ACK_MESSAGE"
 	rocksDB      = "there is no RocksDB store"
 	staticTopics = "static topics are not served by this version"
 )
@@ -378,16 +378,16 @@ var requestCodes = []RequestCode{
 	{Code: ReqNotification, Name: "NOTIFICATION", To: ToBroker, State: Served, Header: func() Header { return new(NotificationRequest) }},
 	{Code: ReqPollingInfo, Name: "POLLING_INFO", To: ToBroker, State: Served, Header: func() Header { return new(PollingInfoRequest) }},
 	{Code: ReqPopRollback, Name: "POP_ROLLBACK", To: ToBroker, State: Served},
-	{Code: ReqPopLiteMessage, Name: "POP_LITE_MESSAGE", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(PopLiteMessageRequest) }},
-	{Code: ReqLiteSubscriptionCtl, Name: "LITE_SUBSCRIPTION_CTL", To: ToBroker, State: Refused, Why: liteTopics},
+	{Code: ReqPopLiteMessage, Name: "POP_LITE_MESSAGE", To: ToBroker, State: Served, Header: func() Header { return new(PopLiteMessageRequest) }},
+	{Code: ReqLiteSubscriptionCtl, Name: "LITE_SUBSCRIPTION_CTL", To: ToBroker, State: Served},
 	{Code: ReqAckLiteMessage, Name: "ACK_LITE_MESSAGE", To: ToBroker, State: Refused, Why: liteTopics},
 	{Code: ReqNotifyUnsubscribeLite, Name: "NOTIFY_UNSUBSCRIBE_LITE", To: ToProxy, State: Client, Header: func() Header { return new(NotifyUnsubscribeLiteRequest) }},
-	{Code: ReqGetBrokerLiteInfo, Name: "GET_BROKER_LITE_INFO", To: ToBroker, State: Refused, Why: liteTopics},
-	{Code: ReqGetParentTopicInfo, Name: "GET_PARENT_TOPIC_INFO", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(GetParentTopicInfoRequest) }},
-	{Code: ReqGetLiteTopicInfo, Name: "GET_LITE_TOPIC_INFO", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(GetLiteTopicInfoRequest) }},
-	{Code: ReqGetLiteClientInfo, Name: "GET_LITE_CLIENT_INFO", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(GetLiteClientInfoRequest) }},
-	{Code: ReqGetLiteGroupInfo, Name: "GET_LITE_GROUP_INFO", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(GetLiteGroupInfoRequest) }},
-	{Code: ReqTriggerLiteDispatch, Name: "TRIGGER_LITE_DISPATCH", To: ToBroker, State: Refused, Why: liteTopics, Header: func() Header { return new(TriggerLiteDispatchRequest) }},
+	{Code: ReqGetBrokerLiteInfo, Name: "GET_BROKER_LITE_INFO", To: ToBroker, State: Served},
+	{Code: ReqGetParentTopicInfo, Name: "GET_PARENT_TOPIC_INFO", To: ToBroker, State: Served, Header: func() Header { return new(GetParentTopicInfoRequest) }},
+	{Code: ReqGetLiteTopicInfo, Name: "GET_LITE_TOPIC_INFO", To: ToBroker, State: Served, Header: func() Header { return new(GetLiteTopicInfoRequest) }},
+	{Code: ReqGetLiteClientInfo, Name: "GET_LITE_CLIENT_INFO", To: ToBroker, State: Served, Header: func() Header { return new(GetLiteClientInfoRequest) }},
+	{Code: ReqGetLiteGroupInfo, Name: "GET_LITE_GROUP_INFO", To: ToBroker, State: Served, Header: func() Header { return new(GetLiteGroupInfoRequest) }},
+	{Code: ReqTriggerLiteDispatch, Name: "TRIGGER_LITE_DISPATCH", To: ToBroker, State: Served, Header: func() Header { return new(TriggerLiteDispatchRequest) }},
 	{Code: ReqBatchAckMessage, Name: "BATCH_ACK_MESSAGE", To: ToBroker, State: Served},
 	{Code: ReqBolideGetPopState, Name: "BOLIDE_GET_POP_STATE", To: ToBroker, State: Served, Header: func() Header { return new(GetPopStateRequest) }},
 	{Code: ReqBolideRedriveDeadLetter, Name: "BOLIDE_REDRIVE_DEAD_LETTER", To: ToBroker, State: Served, Header: func() Header { return new(RedriveDeadLetterRequest) }},
