@@ -9,6 +9,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/pull"
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // storageEvents are the caller's, and the counts that tools ask for and of what groups missed.
@@ -47,11 +48,21 @@ func (b *Broker) pullEvents(o *Options) pull.Events {
 	return events
 }
 
+// countedAs is the topic that a queue's messages count for: a lite topic's count for its
+// parent, since there may be a hundred thousand of them.
+func countedAs(queue string) string {
+	if parent, _, ok := names.OfLite(queue); ok {
+		return parent
+	}
+	return queue
+}
+
 // popEvents are the caller's, and the counts that tools ask for.
 func (b *Broker) popEvents(o *Options) pop.Events {
 	events := o.Events.Pop
 	popped, acked := events.Popped, events.Acked
 	events.Popped = func(group, topic string, messages, again int) {
+		topic = countedAs(topic)
 		b.got(group, topic, messages)
 		if again > 0 {
 			b.Admin.Counters.Get(admin.PopAgainNums, topic, group).Add(int64(again))
@@ -64,12 +75,14 @@ func (b *Broker) popEvents(o *Options) pop.Events {
 	}
 	lost := events.Lost
 	events.Lost = func(group, topic string, queueID int32, offset int64) {
+		topic = countedAs(topic)
 		b.addMissed(group, topic, 1, o.Events.Missed)
 		if lost != nil {
 			lost(group, topic, queueID, offset)
 		}
 	}
 	events.Acked = func(group, topic string, messages int) {
+		topic = countedAs(topic)
 		b.Admin.Counters.Get(admin.GroupAckNums, topic, group).Add(int64(messages))
 		b.Admin.Counters.Get(admin.BrokerAckNums, b.Cluster, "").Add(int64(messages))
 		if acked != nil {

@@ -60,6 +60,9 @@ func (s *subject) attemptSeen(id string) bool {
 func newSubject(k subjectKey) *subject {
 	s := &subject{key: k}
 	s.topic[receipt.FlagNormal] = k.topic
+	if names.IsLite(k.topic) {
+		return s // in order, so nothing of it is ever in a retry topic
+	}
 	s.topic[receipt.FlagRetryV1] = names.PopRetryV1(k.topic, k.group)
 	s.topic[receipt.FlagRetryV2] = names.PopRetryV2(k.topic, k.group)
 	return s
