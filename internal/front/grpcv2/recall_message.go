@@ -30,7 +30,8 @@ func (s *Service) recall(ctx context.Context, req *v2.RecallMessageRequest) (id 
 		return "", err
 	}
 	if !route.Kind.Takes(proxy.KindDelay) {
-		return "", wrongKind(route.Kind, proxy.KindDelay)
+		return "", refuse(v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
+			"TopicMessageType validate failed, the expected type is %s, but actual type is %s: only a topic of that type has messages to recall", route.Kind, proxy.KindDelay)
 	}
 	type outcome struct {
 		id  string

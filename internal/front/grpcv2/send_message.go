@@ -131,7 +131,7 @@ func (s *Service) trySend(c *sendCall) error {
 		m := &c.messages[i]
 		kind := m.derivedKind()
 		if s.limits.EnableTopicMessageTypeCheck && !route.Kind.Takes(kind) {
-			return wrongKind(route.Kind, kind)
+			return wrongKind(first.topic, route.Kind, kind)
 		}
 		c.fill(&c.stored[i], m, s.clock.NowMilli())
 		c.pointers = append(c.pointers, &c.stored[i])
@@ -249,9 +249,11 @@ func (m *sentMessage) hasProperty(name string) bool {
 	return false
 }
 
-func wrongKind(topic, message proxy.Kind) error {
+// wrongKind begins as Apache RocketMQ's sentence does, and says what to do.
+func wrongKind(name string, topic, message proxy.Kind) error {
 	return refuse(v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
-		"TopicMessageType validate failed, the expected type is %s, but actual type is %s", topic, message)
+		"TopicMessageType validate failed, the expected type is %s, but actual type is %s: send it to a topic of type %[2]s, or make %[3]s one (mqadmin updateTopic -t %[3]s -a +message.type=%[2]s)",
+		topic, message, name)
 }
 
 // fill writes the flags, times and properties of the message that is stored.

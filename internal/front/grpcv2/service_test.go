@@ -246,7 +246,7 @@ func TestSendMessageRefusals(t *testing.T) {
 		{"slow recovery", change(func(_ *v2.Message, s *v2.SystemProperties) {
 			s.MessageType, s.OrphanedTransactionRecoveryDuration = v2.MessageType_TRANSACTION, durationpb.New(2*time.Hour)
 		}), v2.Code_BAD_REQUEST, "3600"},
-		{"FIFO to normal", change(func(_ *v2.Message, s *v2.SystemProperties) { s.MessageGroup = proto.String("g") }), v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, "the expected type is NORMAL, but actual type is FIFO"},
+		{"FIFO to normal", change(func(_ *v2.Message, s *v2.SystemProperties) { s.MessageGroup = proto.String("g") }), v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, "the expected type is NORMAL, but actual type is FIFO: send it to a topic of type FIFO, or make "},
 		{"sharding key to normal", change(func(m *v2.Message, _ *v2.SystemProperties) {
 			m.UserProperties = map[string]string{"__SHARDINGKEY": "g"}
 		}), v2.Code_MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, "actual type is FIFO"},
