@@ -77,6 +77,7 @@ public final class Suite {
         small.put("classic priority", Priority::classic);
         small.put("classic request and reply", RequestReply::run);
         small.put("classic trace", Trace::run);
+        small.put("classic compressed bodies", Compressed::run);
 
         String only = args.length > 0 ? args[0] : "";
         int passed = 0;
