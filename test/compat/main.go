@@ -158,7 +158,7 @@ func (h *harness) start(ctx context.Context) error {
 	case "apache":
 		h.server, err = servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, NoProxy: h.record, Metrics: true,
 			// Without these there is no SQL92 to compare, no topic for traces, and there are no lite topics.
-			Broker: []string{"enablePropertyFilter=true", "traceTopicEnable=true", "enableLmq=true", "enableMultiDispatch=true"}})
+			Broker: []string{"enablePropertyFilter=true", "traceTopicEnable=true", "recallMessageEnable=true", "enableLmq=true", "enableMultiDispatch=true"}})
 	default:
 		text, err := os.ReadFile(h.kind)
 		if err != nil {

@@ -23,20 +23,21 @@ import org.apache.rocketmq.common.message.MessageExt;
 /** Messages for a time of delivery, of both clients, and what is taken back before then. */
 final class Timers {
     private static final String BACK = "taken back";
+    private static final long AHEAD = 10_000;
 
     static String classic(Target target) throws Exception {
         String topic = target.createTopic("DELAY");
         DefaultMQProducer producer = Classic.producer(target);
-        long at = System.currentTimeMillis() + 4_000;
+        long at = System.currentTimeMillis() + AHEAD;
         try {
             Message byTime = new Message(topic, "time".getBytes(StandardCharsets.UTF_8));
             byTime.setDeliverTimeMs(at);
             producer.send(byTime);
             Message byDelay = new Message(topic, "delay".getBytes(StandardCharsets.UTF_8));
-            byDelay.setDelayTimeMs(4_000);
+            byDelay.setDelayTimeMs(AHEAD);
             producer.send(byDelay);
             Message bySeconds = new Message(topic, "seconds".getBytes(StandardCharsets.UTF_8));
-            bySeconds.setDelayTimeSec(4);
+            bySeconds.setDelayTimeSec(AHEAD / 1000);
             producer.send(bySeconds);
             Message back = new Message(topic, BACK.getBytes(StandardCharsets.UTF_8));
             back.setDeliverTimeMs(at);
@@ -54,8 +55,9 @@ final class Timers {
 
     static String grpc(Target target) throws Exception {
         String topic = target.createTopic("DELAY");
-        long at = System.currentTimeMillis() + 4_000;
+        long at;
         try (Producer producer = Grpc.producer(target, topic)) {
+            at = System.currentTimeMillis() + AHEAD; // not before it has started, which may take a while
             for (String body : List.of("a", "b")) {
                 producer.send(Grpc.PROVIDER.newMessageBuilder().setTopic(topic).setDeliveryTimestamp(at).setBody(body.getBytes(StandardCharsets.UTF_8)).build());
             }
