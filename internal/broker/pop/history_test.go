@@ -63,7 +63,7 @@ type model struct {
 	touched   []*modelPlace
 	handles   []given
 	final     map[[2]string]place // group and message: where it was acknowledged with OK
-	again     map[[2]string]bool  // it may come more than once: its group was made anew
+	again     map[[2]string]bool  // it may come more than once: its group was made anew, or reset before its copy was consumed
 	copies    map[string]int
 	learned   int
 	sent      int
@@ -417,8 +417,12 @@ func (m *model) reset(rt *rapid.T) {
 			continue
 		}
 		m.set(p, func(c *condition) {
+			copied := c.state == claimed || c.state == moved
 			*c = condition{state: passed, popTime: c.popTime}
 			if at.offset >= to {
+				// Of what had lapsed before there are two now: it comes again from here, and its
+				// copy from the retry topic.
+				m.again[[2]string{at.group, p.id}] = m.again[[2]string{at.group, p.id}] || copied
 				c.state = visible
 				delete(m.final, [2]string{at.group, p.id})
 			}
