@@ -137,6 +137,11 @@ func (e *Engine) deleteFiles(expired, force bool) error {
 				return err
 			}
 		}
+		// What was in the file and matters still has gone on in the log, moved just now or copied
+		// a moment ago: that is durable before the file goes.
+		if err := e.Sync(); err != nil {
+			return err
+		}
 		if _, err := log.RemoveBefore(end, 1); err != nil {
 			return err
 		}

@@ -32,6 +32,9 @@ type Options struct {
 	Tune  func(*config.Broker, *config.Store)
 	// NearTimers is how many timers are kept in memory; 0: as many as a server keeps.
 	NearTimers int
+	// Wrap is put between the broker and its file system; nil: nothing.
+	Wrap func(*vfs.MemFS) vfs.FS
+	Log  *slog.Logger
 }
 
 // Broker is an open broker whose loops run.
@@ -57,7 +60,11 @@ func Open(t testing.TB, o Options) *Broker {
 	if o.Tune != nil {
 		o.Tune(&bc, &sc)
 	}
-	opened, err := broker.Open(broker.Options{FS: o.FS, Dir: "data", Broker: config.NewLive(bc), StoreConfig: config.NewLive(sc),
+	var fs vfs.FS = o.FS
+	if o.Wrap != nil {
+		fs = o.Wrap(o.FS)
+	}
+	opened, err := broker.Open(broker.Options{FS: fs, Log: o.Log, Dir: "data", Broker: config.NewLive(bc), StoreConfig: config.NewLive(sc),
 		StoreHost: Host, Clock: o.Clock, Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000, NearTimers: o.NearTimers, WheelSlots: 10_000, TimerLog: 2000}})
 	if err != nil {
 		t.Fatal(err)

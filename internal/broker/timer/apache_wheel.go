@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -148,7 +149,11 @@ func (w *Wheel) takeOver(at checkpoint, text []byte) error {
 	high := w.o.Store.MaxOffset(names.WheelTimer, 0)
 	from := max(min(at.queueOffset, at.masterQueue), w.o.Store.MinOffset(names.WheelTimer, 0))
 	if last != nil {
-		if e, m := im.read(*last); m != nil {
+		e, m, err := im.read(*last)
+		if err != nil {
+			return err
+		}
+		if m != nil {
 			from = max(from, e.offset+1)
 		}
 	}
@@ -207,7 +212,11 @@ func (im *importing) units(list []unit, recalls bool) error {
 		}
 		records, release := w.o.Store.ReadMany(placesOf(entries))
 		for i := range batch {
-			e, m := decodeQueued(records[i], batch[i].physical)
+			e, m, err := unitRecord(&batch[i], records[i])
+			if err != nil {
+				release()
+				return err
+			}
 			switch {
 			case m == nil:
 			case recalls:
@@ -222,10 +231,19 @@ func (im *importing) units(list []unit, recalls bool) error {
 	return nil
 }
 
-func (im *importing) read(u unit) (*entry, *message.Message) {
+func (im *importing) read(u unit) (*entry, *message.Message, error) {
 	records, release := im.w.o.Store.ReadMany(placesOf([]entry{{physical: u.physical, size: u.size}}))
 	defer release()
-	return decodeQueued(records[0], u.physical)
+	return unitRecord(&u, records[0])
+}
+
+// unitRecord is the message of a unit; nil when retention has removed it, or it is none.
+func unitRecord(u *unit, record storage.PlaceRead) (*entry, *message.Message, error) {
+	if record.Err != nil && !errors.Is(record.Err, storage.ErrNotFound) {
+		return nil, nil, fmt.Errorf("read the message of a unit at %d: %w", u.physical, record.Err)
+	}
+	e, m := decodeQueued(record.Bytes, u.physical)
+	return e, m, nil
 }
 
 func recallKey(m *message.Message, key string) string {

@@ -46,6 +46,7 @@ func bodies(t *testing.T, b *brokertest.Broker, name string) (got []string) {
 // The log files that delayed messages are in go before their time has come: they are
 // delivered all the same, once, in order, across restarts, and leave nothing behind.
 func TestDelayedMessagesOutliveTheirLogFile(t *testing.T) {
+	t.Parallel()
 	c := clock.New()
 	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: func(_ *config.Broker, s *config.Store) { s.FileReservedTime = 1 }})
 	for _, name := range []string{"orders", "filler"} {

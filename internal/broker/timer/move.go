@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -125,7 +126,7 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 			}
 			w.release(e.place)
 			mu.Lock()
-			err = why
+			err = fmt.Errorf("move a timer: %w", why)
 			mu.Unlock()
 			continue
 		}
@@ -149,16 +150,12 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 	return moved, err
 }
 
-// again is the record of a message as it is appended once more; nil for one that has nowhere
-// to go or can't be read, or, with the reason, for one that has to stay.
-func (w *Wheel) again(e *entry, record []byte) (*message.Message, error) {
-	r, err := w.read(e, record)
-	cfg, exists := w.o.Topic(e.topic)
-	if err != nil || !exists || e.physical < cfg.Birth {
-		if w.o.Events.Dropped != nil {
-			w.o.Events.Dropped(e.topic)
-		}
-		return nil, nil
+// again is the record of a message as it is appended once more; nil for one that is dropped,
+// or, with the reason, for one that has to stay.
+func (w *Wheel) again(e *entry, record storage.PlaceRead) (*message.Message, error) {
+	r, _, err := w.open(e, record)
+	if r == nil {
+		return nil, err
 	}
 	m := &r.m
 	if age := w.o.Clock.NowMilli() - m.StoreTimestamp; m.Properties.Has(message.PropertyTimerRollTimes) && age < movedOnceIn.Milliseconds() {

@@ -26,7 +26,7 @@ import (
 // WheelStore is what the wheel asks of the storage engine.
 type WheelStore interface {
 	Store
-	ReadMany(places []storage.RecordPlace) (records [][]byte, release func())
+	ReadMany(places []storage.RecordPlace) (records []storage.PlaceRead, release func())
 	QueryKey(topic, key string, max int, begin, end int64) ([]storage.Record, error)
 	CatchUp()
 }

@@ -2,10 +2,13 @@ package timer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -39,7 +42,14 @@ func (w *Wheel) deliverBatch(due []entry) {
 	)
 	for i := range due {
 		e := &due[i]
-		m := w.copyOf(e, records[i])
+		m, err := w.copyOf(e, records[i])
+		if err != nil {
+			w.o.Log.Warn("a timer can't be read now and will be tried again", "topic", e.topic, "due", e.due, "at", e.physical, "err", err)
+			mu.Lock()
+			failed = append(failed, *e)
+			mu.Unlock()
+			continue
+		}
 		if m == nil {
 			w.end(e.place)
 			continue
@@ -84,19 +94,29 @@ func (w *Wheel) retry(failed []entry) {
 	}
 }
 
-// copyOf makes the copy of a message as its topic gets it. It is nil for one that has nowhere
-// to go or can't be read.
-func (w *Wheel) copyOf(e *entry, record []byte) *message.Message {
-	r, err := w.read(e, record)
-	if err != nil {
-		w.o.Log.Error("a timer was dropped: its record can't be read", "topic", e.topic, "due", e.due, "offset", e.offset, "at", e.physical, "err", err)
-	}
+// open reads a message that is to go on, and the topic that it goes to. There is no record for
+// one that has nowhere to go or is not there any more; the error of one that can't be read now
+// is of another kind than that.
+func (w *Wheel) open(e *entry, record storage.PlaceRead) (*wheelRecord, *topic.Config, error) {
 	cfg, exists := w.o.Topic(e.topic)
-	if err != nil || !exists || e.physical < cfg.Birth {
-		if w.o.Events.Dropped != nil {
-			w.o.Events.Dropped(e.topic)
+	if exists && e.physical >= cfg.Birth {
+		r, err := w.read(e, record)
+		if err == nil || !errors.Is(err, storage.ErrNotFound) {
+			return r, cfg, err
 		}
-		return nil
+		w.o.Log.Error("a timer was dropped: its record is not there", "topic", e.topic, "due", e.due, "offset", e.offset, "at", e.physical, "err", err)
+	}
+	if w.o.Events.Dropped != nil {
+		w.o.Events.Dropped(e.topic)
+	}
+	return nil, nil, nil
+}
+
+// copyOf makes the copy of a message as its topic gets it. It is nil for one that is dropped.
+func (w *Wheel) copyOf(e *entry, record storage.PlaceRead) (*message.Message, error) {
+	r, cfg, err := w.open(e, record)
+	if r == nil {
+		return nil, err
 	}
 	m := &r.m
 	now := w.o.Clock.NowMilli()
@@ -108,7 +128,7 @@ func (w *Wheel) copyOf(e *entry, record []byte) *message.Message {
 	if w.o.Events.Delivered != nil {
 		w.o.Events.Delivered(cfg.Name, time.Duration(now-e.due)*time.Millisecond)
 	}
-	return m
+	return m, nil
 }
 
 // settle waits until everything that was appended has been dispatched, so that who moves the
@@ -161,14 +181,14 @@ type wheelRecord struct {
 	due int64
 }
 
-// read decodes the record of a message and holds that it is the one.
-func (w *Wheel) read(e *entry, record []byte) (*wheelRecord, error) {
-	if record == nil {
-		return nil, storage.ErrNotFound
+// read decodes the record of a message and holds that it is the one: if not, it is not found.
+func (w *Wheel) read(e *entry, record storage.PlaceRead) (*wheelRecord, error) {
+	if record.Err != nil {
+		return nil, record.Err
 	}
 	r := new(wheelRecord)
-	if _, err := message.DecodeStored(record, &r.m); err != nil {
-		return nil, err
+	if _, err := message.DecodeStored(record.Bytes, &r.m); err != nil {
+		return nil, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
 	r.due, _ = message.TimerDue(r.m.Properties)
 	if r.m.Topic != names.WheelTimer || r.m.QueueOffset != e.offset || r.due != e.due {
@@ -185,9 +205,12 @@ func (w *Wheel) eachQueued(from, to int64, each func(*entry, *message.Message)) 
 		next := max(read.Next, from)
 		if read.Status != storage.Found {
 			read.Release()
-			if (read.Status == storage.OffsetTooSmall || read.Status == storage.MessageWasRemoved) && next > from {
+			if (read.Status == storage.OffsetTooSmall || read.Status == storage.MessageWasRemoved || read.Status == storage.OffsetFoundNull) && next > from {
 				from = next
 				continue
+			}
+			if read.Status == storage.OffsetFoundNull {
+				return fmt.Errorf("the timers' queue can't be read at offset %d", from)
 			}
 			return nil
 		}
