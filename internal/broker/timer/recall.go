@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/publish"
@@ -26,7 +28,8 @@ const recallTag = "_RECALL_TAG_"
 
 // Recall takes a message back before it is due. handle is what its send was answered with,
 // group the caller's. done gets the message's unique key. Once done was called without an
-// error the message is never delivered, and a second recall says the same.
+// error the message is never delivered, and a second recall says the same. A send that the
+// client has repeated has left several: all are taken back.
 //
 // The record that says so is the commit point: what lies before it in the log, a copy or a
 // recall, has won. While it is under way the place is claimed, so that no copy is made.
@@ -36,21 +39,67 @@ func (w *Wheel) Recall(topic, handle, group string, done func(id string, err err
 		done("", err)
 		return
 	}
-	p, recalled, err := w.findRecalled(h)
+	found, err := w.findRecalled(h)
 	if err != nil {
 		done("", err)
 		return
 	}
-	c, err := w.claimRecall(p, h, func(err error) { done(h.UniqKey, err) })
+	all := &together{left: len(found.places) + 1, done: func(err error) { done(h.UniqKey, err) }}
+	for _, p := range found.places {
+		w.recallPlace(p, h, group, all.one)
+	}
+	all.one(nil)
+}
+
+// together waits for the ends of several recalls; the first error counts.
+type together struct {
+	mu   sync.Mutex
+	left int
+	err  error
+	done func(error)
+}
+
+func (t *together) one(err error) {
+	t.mu.Lock()
+	if t.err == nil {
+		t.err = err
+	}
+	t.left--
+	last := t.left == 0
+	t.mu.Unlock()
+	if last {
+		t.done(t.err)
+	}
+}
+
+// recallPlace takes what waits at a place back.
+func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done func(error)) {
+	c, err := w.claimRecall(p, h, done)
 	switch {
-	case err != nil && recalled:
-		done(h.UniqKey, nil)
+	case errors.Is(err, ErrRecallLate):
+		done(w.becameOf(p, h, err))
 	case err != nil:
-		done("", err)
+		done(err)
 	case c != nil:
 		end := func(err error) { w.recalled(p, err) }
 		w.o.Publish.Restore(w.recallRecord(h, group), p.source(), func() { w.end(p) }, end)
 	}
+}
+
+// becameOf is the answer for a place where nothing waits any more: late, unless a recall or a
+// move was faster.
+func (w *Wheel) becameOf(p place, h message.RecallHandle, late error) error {
+	w.o.Store.CatchUp()
+	found, err := w.lookUp(h)
+	switch {
+	case err != nil:
+		return err
+	case found.back(p):
+		return nil
+	case found.moved[p]:
+		return ErrRecallBusy
+	}
+	return late
 }
 
 // checkRecall reads a handle and refuses what is not of this broker and topic.
@@ -74,28 +123,40 @@ func (w *Wheel) checkRecall(topic, handle string) (h message.RecallHandle, err e
 	return h, nil
 }
 
-// findRecalled finds the message of a handle: the place where it waits, or did last, and
-// whether it was taken back already.
-func (w *Wheel) findRecalled(h message.RecallHandle) (p place, recalled bool, err error) {
-	p, sent, recalled, err := w.lookUp(h)
-	if err == nil && !sent && !recalled {
+// found is what the log has of a message.
+type found struct {
+	places   []place        // where it waits, or did last; several where its send was repeated
+	recalled map[place]bool // taken back from there
+	moved    map[place]bool // gone on from there to another place
+	all      bool           // another server has taken it back
+}
+
+func (f *found) back(p place) bool { return f.all || f.recalled[p] }
+
+func (f *found) nothing() bool { return len(f.places) == 0 && len(f.recalled) == 0 && !f.all }
+
+// findRecalled finds the message of a handle.
+func (w *Wheel) findRecalled(h message.RecallHandle) (*found, error) {
+	f, err := w.lookUp(h)
+	if err == nil && f.nothing() {
 		w.o.Store.CatchUp() // the send may have been answered before its keys were indexed
-		p, sent, recalled, err = w.lookUp(h)
+		f, err = w.lookUp(h)
 	}
 	switch {
 	case err != nil:
-		return p, false, fmt.Errorf("find the message of a recall handle: %w", err)
-	case !sent && !recalled:
-		return p, false, fmt.Errorf("%w: no message %.200q of topic %s was for %s, or it is gone long since", ErrRecallUnknown, h.UniqKey, h.Topic, inTime(h.Due))
+		return nil, fmt.Errorf("find the message of a recall handle: %w", err)
+	case f.nothing():
+		return nil, fmt.Errorf("%w: no message %.200q of topic %s was for %s, or it is gone long since", ErrRecallUnknown, h.UniqKey, h.Topic, inTime(h.Due))
 	}
-	return p, recalled, nil
+	return f, nil
 }
 
 func inTime(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000 UTC") }
 
-func (w *Wheel) lookUp(h message.RecallHandle) (p place, sent, recalled bool, err error) {
+func (w *Wheel) lookUp(h message.RecallHandle) (*found, error) {
+	f := &found{recalled: make(map[place]bool), moved: make(map[place]bool)}
 	records, err := w.o.Store.QueryKey(names.WheelTimer, h.UniqKey, 0, 0, math.MaxInt64)
-	for i := range records { // the newest first
+	for i := range records {
 		var m message.Message
 		if _, err := message.DecodeStored(records[i].Bytes, &m); err != nil || m.Properties.Value(message.PropertyRealTopic) != h.Topic ||
 			m.UniqueID() != h.UniqKey {
@@ -106,13 +167,19 @@ func (w *Wheel) lookUp(h message.RecallHandle) (p place, sent, recalled bool, er
 		if !ok || due != h.Due && out != message.TimerOut(h.Due) {
 			continue
 		}
+		of, ours := placeOfSource(m.Properties.Value(message.PropertySource))
 		if m.Properties.Has(message.PropertyTimerDeleteUniqKey) {
-			recalled = true
-		} else if !sent {
-			p, sent = place{due, m.QueueOffset}, true
+			f.recalled[of] = ours
+			f.all = f.all || !ours
+			continue
+		}
+		f.places = append(f.places, place{due, m.QueueOffset})
+		if ours {
+			f.moved[of] = true
 		}
 	}
-	return p, sent, recalled, err
+	f.places = slices.DeleteFunc(f.places, func(p place) bool { return f.moved[p] })
+	return f, err
 }
 
 // claimRecall claims a place for a recall. Where another recall has it, done is called with
@@ -137,17 +204,18 @@ func (w *Wheel) claimRecall(p place, h message.RecallHandle, done func(error)) (
 	return nil, fmt.Errorf("%w: the message was for %s and has been delivered", ErrRecallLate, inTime(h.Due))
 }
 
-// recalled tells those who asked for it what became of a recall.
+// recalled tells those who asked for it what became of a recall. One that has come to nothing
+// gives its claim up at once: who comes then begins anew.
 func (w *Wheel) recalled(p place, err error) {
 	w.mu.Lock()
 	var tell []func(error)
 	if c := w.mu.claims[p]; c != nil {
 		tell, c.recalls = c.recalls, c.recalls[:0:0] // who comes now is told when it is dispatched
 	}
-	w.mu.Unlock()
 	if err != nil {
-		w.release(p)
+		w.releaseLocked(p)
 	}
+	w.mu.Unlock()
 	for _, done := range tell {
 		done(err)
 	}

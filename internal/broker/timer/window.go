@@ -170,16 +170,19 @@ func (w *Wheel) giveBackLocked(e entry) {
 
 // release ends a claim that has come to nothing.
 func (w *Wheel) release(p place) {
-	m := &w.mu
-	m.Lock()
-	if c := m.claims[p]; c != nil {
-		delete(m.claims, p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.releaseLocked(p)
+}
+
+func (w *Wheel) releaseLocked(p place) {
+	if c := w.mu.claims[p]; c != nil {
+		delete(w.mu.claims, p)
 		if c.popped {
 			w.giveBackLocked(c.entry)
 		}
 		w.alarm.Earlier(p.due)
 	}
-	m.Unlock()
 }
 
 // nextLook is when there is something to do again; 0: when somebody says so.

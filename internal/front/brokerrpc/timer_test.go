@@ -101,6 +101,30 @@ func TestRecallRightAfterTheSend(t *testing.T) {
 	}
 }
 
+// TestRecallTakesARepeatedSendBack: the client has sent the same message three times, as it
+// does when answers are lost, and one of them was moved since.
+func TestRecallTakesARepeatedSendBack(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	properties := "UNIQ_KEY\x01key\x02TIMER_DELIVER_MS\x01" + strconv.FormatInt(n.Clock.NowMilli()+3_600_000, 10) + "\x02"
+	n.send("T", 0, "x", properties)
+	n.send("T", 0, "x", properties)
+	if err := n.Wheel.Move(n.Store.LogEnd()); err != nil {
+		t.Fatal(err)
+	}
+	handle := n.send("T", 0, "x", properties).RecallHandle
+	for range 2 {
+		if code, id := n.recall("T", handle); code != 0 || id != "key" {
+			t.Errorf("recall: %d %s", code, id)
+		}
+	}
+	until(t, "the end of all that was taken back", func() bool { return len(n.Wheel.Counts()) == 0 })
+	n.Clock.Advance(2 * time.Hour)
+	if got := n.Store.MaxOffset("T", 0); got != 0 {
+		t.Errorf("%d messages", got)
+	}
+}
+
 // TestTimersAreListed: counts by topic, and the next ones, the earliest first.
 func TestTimersAreListed(t *testing.T) {
 	n := newNode(t)

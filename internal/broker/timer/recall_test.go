@@ -1,0 +1,57 @@
+package timer
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/message"
+)
+
+// A recall whose record can't be written answers all who have joined it, up to the last one:
+// who comes later has a claim of its own.
+func TestFailedRecallAnswersAll(t *testing.T) {
+	db, err := state.Open(state.Options{FS: vfs.NewMem(), Dir: "state"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	w, err := OpenWheel(WheelOptions{State: db, Clock: clock.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.alarm.Stop()
+	due := w.o.Clock.NowMilli() + 3_600_000
+	w.Arrived(&storage.Dispatched{Due: due, RealTopic: "T"})
+	p, h, failed := place{due, 0}, message.RecallHandle{Topic: "T", Due: due}, errors.New("no room")
+	var asked, answered atomic.Int64
+	recall := func() {
+		asked.Add(1)
+		switch c, err := w.claimRecall(p, h, func(error) { answered.Add(1) }); {
+		case err != nil:
+			t.Error(err)
+		case c != nil:
+			w.recalled(p, failed)
+		}
+	}
+	const each = 50_000
+	second := make(chan struct{})
+	go func() {
+		defer close(second)
+		for range each {
+			recall()
+		}
+	}()
+	for range each {
+		recall()
+	}
+	<-second
+	if asked.Load() != answered.Load() || len(w.mu.claims) != 0 {
+		t.Errorf("%d of %d recalls were answered, %d claims are left", answered.Load(), asked.Load(), len(w.mu.claims))
+	}
+}
