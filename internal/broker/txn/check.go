@@ -14,9 +14,11 @@ const (
 	// lookFirst is when a half message is looked at for when it is to be asked about. Most are
 	// decided by then.
 	lookFirst = time.Second
-	// burst is how many are asked about at once, and burstPause what lies between two bursts:
-	// a producer that comes back to a hundred thousand open ones is not flooded.
+	// burst is how many are asked about at once, burstBytes how much they may be, about, and
+	// burstPause what lies between two bursts: a producer that comes back to a hundred
+	// thousand open ones is not flooded, nor is its connection cut for what it has to take.
 	burst      = 1000
+	burstBytes = 4 << 20
 	burstPause = 100 * time.Millisecond
 )
 
@@ -101,11 +103,10 @@ func realPlace(p message.Properties) (topic string, queue int32, ok bool) {
 	return topic, int32(n), topic != "" && err == nil && n >= 0
 }
 
-// check asks about all that is due.
-func (t *Txn) check() {
-	now := t.o.Clock.NowMilli()
+// check asks about what is due at now, one burst.
+func (t *Txn) check(now int64) {
 	round := &round{producers: make(map[string][]clients.Client), unasked: make(map[string]int)}
-	for asked := 0; ; {
+	for asked, bytes := 0, 0; ; {
 		t.mu.Lock()
 		for len(t.mu.due) > 0 && t.mu.due[0].gone {
 			heap.Pop(&t.mu.due)
@@ -114,7 +115,7 @@ func (t *Txn) check() {
 			t.mu.Unlock()
 			break
 		}
-		if asked == burst {
+		if asked == burst || bytes >= burstBytes {
 			t.mu.Unlock()
 			t.alarm.Earlier(now + burstPause.Milliseconds())
 			break
@@ -132,6 +133,7 @@ func (t *Txn) check() {
 		t.mu.Lock()
 		if e.late = !heard; heard {
 			asked++
+			bytes += int(was.size)
 			e.checks++
 			e.dirty = true
 		}

@@ -108,6 +108,7 @@ func (m *model) step() {
 		commit := what < 60
 		m.say("decide %s commit=%v", h.body, commit)
 		err := decide(m.b, h, commit)
+		m.checks() // before h.first is told: a question may have been on its way already
 		to := txn.RolledBack
 		if commit {
 			to = txn.Committed
@@ -125,13 +126,10 @@ func (m *model) step() {
 		by := time.Duration(m.rng.IntN(60)) * time.Second
 		m.say("advance %v", by)
 		m.clock.Advance(by)
-		m.checks()
 	case what < 91:
 		by := time.Duration(m.rng.IntN(120)-60) * time.Second
 		m.say("clock step %v", by)
 		m.clock.Step(by)
-		m.clock.Advance(time.Millisecond)
-		m.checks()
 	case what < 95:
 		m.say("restart")
 		m.b.Dispatched()
@@ -152,7 +150,9 @@ func (m *model) step() {
 
 // checks compares what was asked: never about what is decided, and never more often than the
 // maximum allows for what is still open. A crash may forget up to one checkpoint's checks.
+// The broker asks on its own goroutine, so it is waited for.
 func (m *model) checks() {
+	m.clock.Advance(0)
 	for _, c := range m.producer.Asked() {
 		i := slices.IndexFunc(m.halves, func(h *half) bool { return h.offset == c.QueueOffset })
 		if i < 0 || m.halves[i].body != c.UniqueID {
@@ -285,6 +285,10 @@ func TestPowerCutAtAnyMoment(t *testing.T) {
 			}
 		}()
 	}
+	defer func() {
+		close(stop)
+		senders.Wait()
+	}()
 	cuts := 12
 	if testing.Short() {
 		cuts = 3
@@ -323,6 +327,4 @@ func TestPowerCutAtAnyMoment(t *testing.T) {
 		}
 		after.Stop()
 	}
-	close(stop)
-	senders.Wait()
 }

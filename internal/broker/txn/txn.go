@@ -178,7 +178,7 @@ func (t *Txn) Run(ctx context.Context) error {
 			return err
 		}
 		t.look()
-		t.check()
+		t.check(t.o.Clock.NowMilli())
 		t.writeOps(false)
 		if err := t.settle(ctx); err != nil {
 			t.finish()
@@ -201,15 +201,27 @@ func (t *Txn) finish() {
 	t.commitOffsets()
 }
 
-// settle waits until every decision that was appended has been dispatched, so that who moves
-// the clock finds it done. A copy whose topic is deleted in between is dispatched to nobody,
-// but dispatched.
+// settle waits until every decision that is being made has been dispatched, so that who moves
+// the clock finds it done. Decisions that begin meanwhile are not waited for: there may always
+// be some. A copy whose topic is deleted in between is dispatched to nobody, but dispatched.
 func (t *Txn) settle(ctx context.Context) error {
+	type pending struct {
+		first int64
+		*flight
+	}
+	var left []pending
+	t.mu.Lock()
+	for first, f := range t.mu.flying {
+		left = append(left, pending{first, f})
+	}
+	t.mu.Unlock()
 	for {
 		t.mu.Lock()
-		n := len(t.mu.flying)
+		for n := len(left); n > 0 && t.mu.flying[left[n-1].first] != left[n-1].flight; n = len(left) {
+			left = left[:n-1]
+		}
 		t.mu.Unlock()
-		if n == 0 {
+		if len(left) == 0 {
 			return nil
 		}
 		select {
