@@ -69,12 +69,22 @@ func (r *Registry) Expire() {
 		}
 		before := now - max(least, minutes*60_000)
 		r.o.Store.EachLight(names.LitePrefix(t.Name), func(queue string, end int64) bool {
-			if end > 0 && r.o.Store.StoreTimeAt(queue, 0, end-1) <= before {
+			if r.silent(queue, end, before) {
 				r.end(queue, end)
 			}
 			return true
 		})
 	}
+}
+
+// silent reports whether the queue's last message is of that time or earlier, or has gone with
+// its log file. A message whose time can't be read proves nothing.
+func (r *Registry) silent(queue string, end, before int64) bool {
+	if end == 0 {
+		return false
+	}
+	at := r.o.Store.StoreTimeAt(queue, 0, end-1)
+	return at >= 0 && at <= before || at < 0 && r.o.Store.MinOffset(queue, 0) >= end
 }
 
 // end deletes one lite topic with what groups know of it.

@@ -165,12 +165,22 @@ func (v *receive) took(queue string, res pop.Result, err error) {
 	switch {
 	case err != nil:
 		if v.failed = err; !errors.Is(err, pop.ErrTopicNotFound) {
+			v.putBack(queue)
 			v.r.o.Log.Debug("a lite topic could not be popped", "queue", queue, "group", v.q.Group, "err", err)
 		}
 	case res.Status == pop.Found:
 		_, lite, _ := names.OfLite(queue)
 		v.res.Join(lite, res)
 		v.got = append(v.got, queue)
+	}
+}
+
+// putBack makes a queue an event of the client again: what it has nobody could see.
+func (v *receive) putBack(queue string) {
+	v.r.mu.Lock()
+	defer v.r.mu.Unlock()
+	if c := v.r.mu.clients[v.q.ClientID]; c != nil && c.group == v.q.Group {
+		c.from().add(queue)
 	}
 }
 

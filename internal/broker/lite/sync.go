@@ -76,6 +76,7 @@ func (r *Registry) Sync(s Subscription) error {
 			}
 		}
 	}
+	since := r.resolve(&s)
 	var out []func()
 	r.mu.Lock()
 	c, err := r.clientLocked(&s, g)
@@ -88,7 +89,7 @@ func (r *Registry) Sync(s Subscription) error {
 		case wildcard(g):
 			r.joinLocked(c)
 		default:
-			out, err = r.addLocked(c, g, &s)
+			out, err = r.addLocked(c, g, &s, since)
 		}
 	}
 	r.mu.Unlock()
@@ -152,7 +153,7 @@ func Quota(g *group.Config) int {
 
 // addLocked subscribes c to more lite topics, or to just these. out is to be called without
 // the lock.
-func (r *Registry) addLocked(c *client, g *group.Config, s *Subscription) (out []func(), err error) {
+func (r *Registry) addLocked(c *client, g *group.Config, s *Subscription, since map[string]int64) (out []func(), err error) {
 	fresh, gone := c.change(s)
 	if err := r.allowLocked(c, g, len(fresh), len(gone)); err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (r *Registry) addLocked(c *client, g *group.Config, s *Subscription) (out [
 			out = append(out, r.excludeLocked(t, c, lite, on(g, "lite.sub.reset.offset.exclusive"))...)
 		}
 		if s.Action == PartialAdd {
-			r.moveTo(c.group, queue, s.From)
+			r.moveTo(c.group, queue, s.From, since)
 		}
 		t.clients = append(t.clients, c)
 		c.topics[t] = struct{}{}
@@ -309,8 +310,22 @@ func (r *Registry) behind(group, queue string) bool {
 	return !known || at < end
 }
 
-// moveTo sets the group's offset in a queue as a client asks.
-func (r *Registry) moveTo(group, queue string, from From) {
+// resolve finds the offsets that a subscription names by time. That reads the log, so it is
+// done without mu, which the dispatcher takes.
+func (r *Registry) resolve(s *Subscription) (since map[string]int64) {
+	if s.Action != PartialAdd || s.From.Kind != FromTime {
+		return nil
+	}
+	since = make(map[string]int64, len(s.Lites))
+	for _, lite := range s.Lites {
+		queue := names.Lite(s.Topic, lite)
+		since[queue] = r.firstSince(queue, s.From.Value)
+	}
+	return since
+}
+
+// moveTo sets the group's offset in a queue as a client asks; since is what resolve found.
+func (r *Registry) moveTo(group, queue string, from From, since map[string]int64) {
 	at, known := r.o.Offsets.Query(group, queue, 0)
 	to := at
 	switch from.Kind {
@@ -326,7 +341,7 @@ func (r *Registry) moveTo(group, queue string, from From) {
 		}
 		to = max(at-from.Value, 0)
 	case FromTime:
-		to = r.firstSince(queue, from.Value)
+		to = since[queue]
 	default:
 		return
 	}

@@ -77,7 +77,7 @@ func (p *Popper) forgetIdle(w *window, now int64) {
 		w.mu.idle = !busy
 		return
 	}
-	w.mu.dropped, w.mu.away = true, true
+	w.mu.dropped = true
 	delete(p.mu.windows, w.key)
 	delete(p.mu.byID, w.id)
 	if p.mu.subjects[s.key] == s {

@@ -115,10 +115,10 @@ type Options struct {
 	// Left reports whether a group was switched over from POP to pulling a topic, see
 	// Leave. Nil: there is no such switch.
 	Left func(group, topic string) bool
-	// Retry writes the next copy of a lapsed message; DeadLetter ends an ordered one.
 	// LiteFree is told when a lite topic's queue has messages for a group that were blocked
 	// before. It must not call back.
-	LiteFree   func(group, queue string)
+	LiteFree func(group, queue string)
+	// Retry writes the next copy of a lapsed message; DeadLetter ends an ordered one.
 	Retry      func(r publish.Redelivery, done func(error))
 	DeadLetter func(r publish.Redelivery, reason string, done func(error))
 	Broker     *config.Live[config.Broker]

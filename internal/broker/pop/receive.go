@@ -202,7 +202,7 @@ func (p *Popper) admit(q *request) error {
 		return err
 	}
 	kind := t.MessageType()
-	q.ordered = q.Order || kind == "FIFO"
+	q.ordered = q.Order || kind == "FIFO" || names.IsLite(q.Topic) // a lite topic has no retry topic
 	q.priority = kind == "PRIORITY"
 	q.factor = priorityFactor(g)
 	q.born = t.Birth

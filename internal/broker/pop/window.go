@@ -34,7 +34,6 @@ type window struct {
 		next     int64
 		known    bool // next has been decided
 		dropped  bool // topic or group is gone: nothing more is written
-		away     bool // it was let go of, see ForgetIdle
 		idle     bool // since ForgetIdle last looked
 		epoch    uint64
 		blocks   map[int64]*block

@@ -56,5 +56,8 @@ func liteSubscription(b *remoting.LiteSubscription) (lite.Subscription, error) {
 	case "TIMESTAMP":
 		s.From.Kind = lite.FromTime
 	}
+	if b.OffsetOption.Type != "POLICY" && b.OffsetOption.Value < 0 {
+		return s, fmt.Errorf("%w: the offset option %.40s is %d, and must not be negative", lite.ErrIllegal, b.OffsetOption.Type, b.OffsetOption.Value)
+	}
 	return s, nil
 }

@@ -126,6 +126,8 @@ func TestLiteTopicsRefuse(t *testing.T) {
 		{"no body", remoting.ReqLiteSubscriptionCtl, nil, nil, 604, "no lite subscription"},
 		{"unknown action", remoting.ReqLiteSubscriptionCtl, nil, subscribe("ADD", "c", "a"), 604, "ADD"},
 		{"blank client", remoting.ReqLiteSubscriptionCtl, nil, subscribe("PARTIAL_ADD", "", "a"), 604, "client id"},
+		{"negative tail", remoting.ReqLiteSubscriptionCtl, nil, set(remoting.LiteSubscription{Action: "PARTIAL_ADD", ClientID: "c", Group: "g", Topic: "P",
+			LiteTopicSet: []string{"a"}, OffsetOption: remoting.LiteOffset{Type: "TAIL_N", Value: -2}}), 604, "negative"},
 		{"bad lite topic", remoting.ReqLiteSubscriptionCtl, nil, subscribe("PARTIAL_ADD", "c", "a/b"), 604, "a/b"},
 		{"unbound group", remoting.ReqLiteSubscriptionCtl, nil, set(remoting.LiteSubscription{Action: "PARTIAL_ADD", ClientID: "c", Group: "plain", Topic: "P"}), 29, "lite.bind.topic"},
 		{"parent of another type", remoting.ReqLiteSubscriptionCtl, nil, set(remoting.LiteSubscription{Action: "PARTIAL_ADD", ClientID: "c", Group: "g", Topic: "T"}), 29, "NORMAL"},

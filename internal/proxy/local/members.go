@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/proxy"
@@ -17,6 +18,11 @@ type channel struct {
 	remote  netip.AddrPort
 	backend *Backend
 	client  *proxy.Client // as it last presented itself; under backend.members
+
+	// Checks that the client's stream has not taken yet, and since when it has taken none;
+	// under backend.members.
+	checks int
+	stuck  time.Time
 }
 
 // RemoteAddr implements clients.Channel.

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/proxy"
@@ -40,8 +41,13 @@ func (b *Backend) End(r proxy.EndRequest, done func(error)) {
 	})
 }
 
+// stuckAfter is how long a stream may take nothing before its client can't be asked any more.
+const stuckAfter = 5 * time.Second
+
+var errStuck = errors.New("the client does not read its telemetry stream")
+
 // CheckTransaction implements txn.Checker. The client may not read for a while, so it is told
-// beside.
+// beside; one that goes on not reading uses up no more checks.
 func (c *channel) CheckTransaction(q txn.Check) error {
 	m := &c.backend.members
 	m.Lock()
@@ -52,11 +58,20 @@ func (c *channel) CheckTransaction(q txn.Check) error {
 		return errNoStream
 	case m.closing:
 		return errors.New("the broker stops")
+	case c.checks > 0 && time.Since(c.stuck) > stuckAfter:
+		return errStuck
+	case c.checks == 0:
+		c.stuck = time.Now()
 	}
+	c.checks++
 	id := receipt.Transaction{QueueOffset: q.QueueOffset, LogOffset: q.LogOffset, Broker: c.backend.o.Name}.String()
 	c.backend.tasks.Go("ask "+client.ID, func() {
 		// A stream that ends takes nothing; the next check finds another client.
 		_ = client.Stream.Recover(q.Topic, q.Record, id)
+		m.Lock()
+		defer m.Unlock()
+		c.checks--
+		c.stuck = time.Now()
 	})
 	return nil
 }
