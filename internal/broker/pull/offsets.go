@@ -3,6 +3,8 @@ package pull
 import (
 	"fmt"
 	"sync"
+
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // groupTopic names a group's reading of a topic.
@@ -80,6 +82,10 @@ func (p *Puller) Commit(group, topic string, queue int32, off int64, durable boo
 	}
 	if _, ok := p.o.Topics.Get(topic); !ok {
 		done(fmt.Errorf("%w: %s", ErrTopicNotFound, topic))
+		return
+	}
+	if names.IsLite(topic) && p.o.Store.MaxOffset(topic, queue) == 0 { // any such name is a topic; offsets of invented ones would pile up
+		done(fmt.Errorf("%w: %s has no queue %d", ErrTopicNotFound, topic, queue))
 		return
 	}
 	if queue < 0 || queue >= mostQueues {

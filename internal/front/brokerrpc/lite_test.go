@@ -138,6 +138,7 @@ func TestLiteTopicsRefuse(t *testing.T) {
 		{"parent info of nothing", remoting.ReqGetParentTopicInfo, &remoting.GetParentTopicInfoRequest{Topic: "none"}, nil, 17, "none"},
 		{"lags of a plain group", remoting.ReqGetLiteGroupInfo, &remoting.GetLiteGroupInfoRequest{Group: "plain"}, nil, 29, "lite.bind.topic"},
 		{"trigger for nobody", remoting.ReqTriggerLiteDispatch, &remoting.TriggerLiteDispatchRequest{Group: "none"}, nil, 26, "none"},
+		{"commit in an invented lite topic", remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "g", Topic: "%LMQ%$P$none", CommitOffset: 1}, nil, 17, "none"},
 		{"send to the queue itself", remoting.ReqSendMessageV2, sendHeader("%LMQ%$P$a", 0, ""), []byte("x"), 29, "parent"},
 	} {
 		if r := n.call(c.code, c.h, c.body); r.Code != c.want || !strings.Contains(r.Remark, c.says) {
