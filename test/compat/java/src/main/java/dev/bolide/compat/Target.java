@@ -64,6 +64,12 @@ final class Target {
         }
     }
 
+    /** How many messages the server has stored in a topic. */
+    long stored(String topic) throws Exception {
+        return admin().getMQClientAPIImpl().getTopicStatsInfo(broker, topic, 10_000).getOffsetTable().values().stream()
+            .mapToLong(o -> o.getMaxOffset()).sum();
+    }
+
     String createGroup(int retries, boolean orderly) throws Exception {
         String group = fresh("java-group");
         SubscriptionGroupConfig config = new SubscriptionGroupConfig();

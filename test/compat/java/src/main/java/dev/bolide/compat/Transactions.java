@@ -68,8 +68,8 @@ final class Transactions {
         return commit ? LocalTransactionState.COMMIT_MESSAGE : LocalTransactionState.ROLLBACK_MESSAGE;
     }
 
-    /** Waits for exactly the numbers that pass, each once, and a while longer for others. */
-    private static void expect(Map<Integer, Integer> seen, int count, java.util.function.IntPredicate pass) throws Exception {
+    /** Waits for exactly the numbers that pass, each once; the server has stored no others. */
+    private static void expect(Target target, String topic, Map<Integer, Integer> seen, int count, java.util.function.IntPredicate pass) throws Exception {
         TreeMap<Integer, Integer> want = new TreeMap<>();
         for (int i = 0; i < count; i++) {
             if (pass.test(i)) {
@@ -80,9 +80,17 @@ final class Transactions {
         while (System.nanoTime() < end && !seen.keySet().containsAll(want.keySet())) {
             Thread.sleep(100);
         }
-        Thread.sleep(2_000);
-        if (!new TreeMap<>(seen).equals(want)) {
-            throw new AssertionError("received " + new TreeMap<>(seen) + ", want " + want.keySet());
+        long stored = target.stored(topic);
+        if (!new TreeMap<>(seen).equals(want) || stored != want.size()) {
+            throw new AssertionError("received " + new TreeMap<>(seen) + ", want " + want.keySet() + "; stored are " + stored);
+        }
+    }
+
+    /** Waits until the server has asked about all that is left open at first. */
+    private static void awaitChecks(ConcurrentSkipListSet<Integer> checked, int count) throws Exception {
+        long end = System.nanoTime() + 150_000_000_000L;
+        while (System.nanoTime() < end && checked.stream().filter(n -> n % 4 >= 2).count() < count / 2) {
+            Thread.sleep(100);
         }
     }
 
@@ -97,7 +105,8 @@ final class Transactions {
             for (int i = 0; i < COUNT; i++) {
                 producer.sendMessageInTransaction(Classic.message(topic, new Sample(i)), null);
             }
-            expect(seen, COUNT, n -> n % 4 == 0 || n % 4 == 2);
+            awaitChecks(checked, COUNT);
+            expect(target, topic, seen, COUNT, n -> n % 4 == 0 || n % 4 == 2);
             if (checked.stream().anyMatch(n -> n % 4 < 2)) {
                 throw new AssertionError("asked about what was decided: " + checked);
             }
@@ -129,18 +138,15 @@ final class Transactions {
                 }
             }
             long end = System.nanoTime() + 150_000_000_000L;
-            long last = 0;
-            while (System.nanoTime() < end && (last == 0 || System.nanoTime() < last)) {
+            while (System.nanoTime() < end && seen.size() < COUNT / 2) {
                 for (MessageView m : consumer.receive(16, java.time.Duration.ofSeconds(30))) {
                     seen.merge(Sample.numberOf(Grpc.bytes(m.getBody())), 1, Integer::sum);
                     consumer.ack(m);
                 }
-                if (seen.size() >= COUNT / 2 && last == 0) {
-                    last = System.nanoTime() + 2_000_000_000L;
-                }
             }
+            awaitChecks(checked, COUNT);
         }
-        expect(seen, COUNT, n -> n % 4 == 0 || n % 4 == 2);
+        expect(target, topic, seen, COUNT, n -> n % 4 == 0 || n % 4 == 2);
         return "received " + seen.size() + " of " + COUNT + ", asked about " + checked.size();
     }
 
@@ -184,7 +190,7 @@ final class Transactions {
             while (System.nanoTime() < end && !checked.containsAll(open)) {
                 Thread.sleep(100);
             }
-            expect(seen, count, n -> n % 2 == 0 && n % 6 <= decided);
+            expect(target, topic, seen, count, n -> n % 2 == 0 && n % 6 <= decided);
             for (int n : checked) {
                 if (!open.contains(n)) {
                     wrong.add(n);
