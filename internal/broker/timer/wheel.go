@@ -132,7 +132,7 @@ const (
 	nearMost = 1 << 16
 	// storeWithin is how long changes wait for others, storeAt how many of them do.
 	storeWithin = time.Second
-	storeAt     = 1 << 14
+	storeAt     = 1 << 16
 )
 
 // OpenWheel returns the wheel with what was stored of it. It is opened before the store.

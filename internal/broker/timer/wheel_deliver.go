@@ -15,7 +15,11 @@ import (
 )
 
 // wheelWindow is how many copies are appended before they are waited for.
-const wheelWindow = 512
+const wheelWindow = 256
+
+// breath is how long other traffic has the log to itself after each window that was full: very
+// many messages that are due together are no reason to let everybody wait.
+const breath = 2 * time.Millisecond
 
 // deliver appends the copies of all messages that are due.
 func (w *Wheel) deliver(ctx context.Context) error {
@@ -26,6 +30,12 @@ func (w *Wheel) deliver(ctx context.Context) error {
 		}
 		if err != nil || len(due) == 0 {
 			return err
+		}
+		if len(due) == wheelWindow {
+			select {
+			case <-ctx.Done():
+			case <-time.After(breath):
+			}
 		}
 	}
 	return ctx.Err()
