@@ -44,7 +44,13 @@ func (w *Wheel) Recall(topic, handle, group string, done func(id string, err err
 		done("", err)
 		return
 	}
-	all := &together{left: len(found.places) + 1, done: func(err error) { done(h.UniqKey, err) }}
+	all := &together{left: len(found.places) + 1, done: func(err error) {
+		if err != nil {
+			done("", err)
+			return
+		}
+		done(h.UniqKey, nil)
+	}}
 	for _, p := range found.places {
 		w.recallPlace(p, h, group, all.one)
 	}
