@@ -71,7 +71,7 @@ var mqadminSteps = []mqadminStep{
 	{line: "consumerConnection -g no-such-group", as: runs, why: "206, in the same way"},
 	{line: "producerConnection -g adm-producer -t adm-topic"},
 	{line: "producerConnection -g no-such-group -t adm-topic", as: codes},
-	{line: "producer -b {broker}"},
+	{line: "producer -b {broker}", as: sorted},
 	{line: "consumerStatus -g adm-group"},
 	{line: "consumerStatus -g adm-group -i {client} -s", without: retryTopics},
 	{line: "brokerConsumeStats -b {broker}", as: known},
