@@ -172,6 +172,9 @@ func (m *model) change(rt *rapid.T) {
 // changeable is what a change or a forward of h may be answered.
 func (m *model) changeable(h given) []error {
 	if p := m.places[h.at]; p != nil && p.state == done && h.handle.PopTime <= p.popTime && !h.void && h.life == m.life(h.at) {
+		if h.era < m.era { // the delivery may be lost, and the message be done by an earlier one
+			return []error{ErrExpired, ErrIllegal, ErrStale}
+		}
 		return []error{ErrExpired}
 	}
 	return m.verdicts(h)
