@@ -11,7 +11,8 @@
 // aside, or done: exactly one of them (P5); next offset, records and what is set aside
 // change in one batch (P1); an ack is answered after its batch is as durable as the policy
 // asks, and no lock is held meanwhile (P2); a delivery that was claimed accepts no ack (P7).
-// Lock order: Popper.mu, window.mu, then due.mu or flush.mu; subject.mu is a leaf.
+// Lock order: Popper.mu, window.mu, then due.mu or flush.mu; subject.mu is a leaf but
+// for ForgetIdle, which takes the others under it.
 //
 // Neighbours: fronts and proxy/local call Pop, Ack and the rest; storage is read; publish
 // writes the retry copies; longpoll parks; state keeps; offset is told the lowest message
