@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/bits"
 	"strings"
+
+	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
 // The layout of keys and values is drawn in docs/formats/state.md.
@@ -108,25 +110,25 @@ func parseRecord(key, value []byte) (id uint32, r *record, holder string, err er
 		flags:   recordFlags(value[0]) & persistent,
 		heapPos: -1,
 	}
-	in := valueReader{rest: value[1:]}
-	live := in.uvarint()
+	in := state.ReadValue(value[1:])
+	live := in.Uvarint()
 	r.live = live << r.first
-	r.invisible = int64(in.uvarint())
-	r.due = r.popTime + in.varint()
-	holder = string(in.bytes(in.uvarint()))
+	r.invisible = int64(in.Uvarint())
+	r.due = r.popTime + in.Varint()
+	holder = string(in.Bytes(in.Uvarint()))
 	if value[0]&partFailures != 0 {
-		r.extra().failures = int(in.uvarint())
+		r.extra().failures = int(in.Uvarint())
 	}
 	if value[0]&partOrder != 0 {
-		if g := in.bytes(8); g != nil {
+		if g := in.Bytes(8); g != nil {
 			r.extra().group = binary.BigEndian.Uint64(g)
 		}
-		r.extra().attempts = int32(in.uvarint())
+		r.extra().attempts = int32(in.Uvarint())
 	}
 	if value[0]&partUntil != 0 {
-		r.extra().until = r.popTime + in.varint()
+		r.extra().until = r.popTime + in.Varint()
 	}
-	if in.bad || len(in.rest) != 0 || first < 0 || r.live == 0 || bits.LeadingZeros64(live) < int(r.first) {
+	if !in.Whole() || first < 0 || r.live == 0 || bits.LeadingZeros64(live) < int(r.first) {
 		return 0, nil, "", errValue
 	}
 	return binary.BigEndian.Uint32(key), r, holder, nil
@@ -161,47 +163,11 @@ func parseAside(key, value []byte) (id uint32, e asideEntry, err error) {
 		tagsCode: int64(binary.BigEndian.Uint64(value[1:])),
 		group:    binary.BigEndian.Uint64(value[9:]),
 	}
-	in := valueReader{rest: value[17:]}
-	e.attempts = int32(in.uvarint())
-	e.lastPop = int64(in.uvarint())
-	if in.bad || len(in.rest) != 0 || e.offset < 0 || e.attempts < 0 || e.lastPop < 0 {
+	in := state.ReadValue(value[17:])
+	e.attempts = int32(in.Uvarint())
+	e.lastPop = int64(in.Uvarint())
+	if !in.Whole() || e.offset < 0 || e.attempts < 0 || e.lastPop < 0 {
 		return 0, e, errValue
 	}
 	return binary.BigEndian.Uint32(key), e, nil
-}
-
-// valueReader takes a value apart and remembers whether it ended early.
-type valueReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (in *valueReader) uvarint() uint64 {
-	v, n := binary.Uvarint(in.rest)
-	if n <= 0 {
-		in.bad, in.rest = true, nil
-		return 0
-	}
-	in.rest = in.rest[n:]
-	return v
-}
-
-func (in *valueReader) varint() int64 {
-	v, n := binary.Varint(in.rest)
-	if n <= 0 {
-		in.bad, in.rest = true, nil
-		return 0
-	}
-	in.rest = in.rest[n:]
-	return v
-}
-
-func (in *valueReader) bytes(n uint64) []byte {
-	if n > uint64(len(in.rest)) {
-		in.bad, in.rest = true, nil
-		return nil
-	}
-	b := in.rest[:n:n]
-	in.rest = in.rest[n:]
-	return b
 }

@@ -87,14 +87,14 @@ func (t *Txn) decodeHead(b []byte) error {
 		return fmt.Errorf("%w: head %x", errStored, b)
 	}
 	o, c := &t.mu.ops, &t.mu.outcomes
-	r := numbers{b: b[1:]}
-	t.mu.end, c.low, c.high, o.low, o.marked, o.until = r.next(), r.next(), r.next(), r.next(), r.next(), r.next()
-	for n := r.next(); n > 0 && !r.short; n-- {
-		at := r.next()
+	r := state.ReadValue(b[1:])
+	t.mu.end, c.low, c.high, o.low, o.marked, o.until = r.Varint(), r.Varint(), r.Varint(), r.Varint(), r.Varint(), r.Varint()
+	for n := r.Varint(); n > 0 && !r.Short(); n-- {
+		at := r.Varint()
 		o.pending = append(o.pending, at)
 		o.bytes += digits(at) + 1
 	}
-	if r.short || len(r.b) > 0 {
+	if !r.Whole() {
 		return fmt.Errorf("%w: head %x", errStored, b)
 	}
 	if len(o.pending) > 0 {
@@ -115,29 +115,13 @@ func decodeOpen(key, value []byte) (*entry, error) {
 	if len(key) != 9 || len(value) == 0 || value[0] != formatVersion {
 		return nil, fmt.Errorf("%w: %x = %x", errStored, key, value)
 	}
-	r := numbers{b: value[1:]}
+	r := state.ReadValue(value[1:])
 	e := &entry{first: int64(binary.BigEndian.Uint64(key[1:])), saved: true,
-		origin: r.next(), at: r.next(), physical: r.next(), size: int32(r.next()), stored: r.next(), due: r.next(), checks: int32(r.next())}
-	if r.short || len(r.b) > 0 || e.first < 0 {
+		origin: r.Varint(), at: r.Varint(), physical: r.Varint(), size: int32(r.Varint()), stored: r.Varint(), due: r.Varint(), checks: int32(r.Varint())}
+	if !r.Whole() || e.first < 0 {
 		return nil, fmt.Errorf("%w: %x = %x", errStored, key, value)
 	}
 	return e, nil
-}
-
-// numbers reads varints one after the other.
-type numbers struct {
-	b     []byte
-	short bool
-}
-
-func (r *numbers) next() int64 {
-	n, size := binary.Varint(r.b)
-	if size <= 0 {
-		r.short, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[size:]
-	return n
 }
 
 // Save writes what has changed since the last time. The store calls for it before it forgets

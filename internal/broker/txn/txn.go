@@ -6,8 +6,8 @@
 // half message, and dispatch is replayed in recovery). So the state here is a function of
 // the log; the state database has it as it was at the store's last checkpoint, and only the
 // number of checks is not in the log. The first decision stands: the same one again changes
-// nothing and succeeds, another one is refused. A half message that is decided is never
-// asked about; one that nobody could be asked about has used up no check. A half message
+// nothing and succeeds, another one is refused. A half message that is decided is not
+// asked about, unless the decision lands while the question leaves; one that nobody could be asked about has used up no check. A half message
 // that is open is not lost with its log file. The loop sleeps until the first check is due.
 //
 // Neighbours: publish diverts half messages here and stores the copies; storage reads;
