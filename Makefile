@@ -7,7 +7,7 @@ COUNT  ?= 10000
 FUZZ   ?= 30s
 FOR    ?= 2m
 
-.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache bench-apache-pop scale
+.PHONY: build check race cross fuzz crash exact exact-apache long large compat compat-apache bench bench-apache bench-apache-pop bench-apache-kinds scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -o bin/bolide ./cmd/bolide
@@ -80,6 +80,10 @@ bench-apache: build
 # POP over Remoting, with Apache in each of its ways to keep what is in flight.
 bench-apache-pop: build
 	$(GO) run ./test/benchapache --binary bin/bolide --table pop --doc docs/performance.md
+
+# Timers, transactions and lite topics; what Apache cannot do is said in its row.
+bench-apache-kinds: build
+	$(GO) run ./test/benchapache --binary bin/bolide --table kinds --doc docs/performance.md
 
 # Many topics, groups, clients and keys on the built binary; Linux, 3 GB of disk.
 scale:

@@ -2,12 +2,14 @@
 // of RocketMQ itself, so it measures any compatible server by its address, Apache's as well
 // as Bolide's.
 //
-// Six workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
+// Nine workloads: send (closed loop, a fixed number of requests in flight), pull (a backlog,
 // read queue by queue), pop (a backlog, received and acknowledged), latency (published at a
 // fixed rate and received by waiting consumers), transaction (the same with half messages that
-// are committed), lapse (received, left to lapse, received
-// again and acknowledged). Every message carries its run, its number and the time it was
-// sent; what is lost or comes twice is counted and named.
+// are committed), timer (stored, and received when they are due), lite (lite topics that sleep,
+// some of which get messages), lapse (received, left to lapse, received again and
+// acknowledged), idle (nothing, beside open transactions and pending timers). Every message
+// carries its run, its number and the time it was sent; what is lost, comes twice or before its
+// time is counted and named.
 //
 // Invariants: the generator is lean, so that it does not measure itself: over Remoting one
 // goroutine per connection reads answers, writes the requests that follow from them and
@@ -78,12 +80,23 @@ type Options struct {
 	Rate     int           // messages a second, for latency and for lapses one by one
 	Duration time.Duration // of a run at a rate, or the limit of a send run
 
-	kind string // message.type of a topic made by the run; NORMAL when empty
+	Together     bool          // timers: all are due in the same second, instead of Rate in each
+	Ahead        time.Duration // timers: how long after the first is sent the first is due
+	Pending      int           // timers that are due in a day, and stay
+	Beside       int           // timers: plain sends a second beside them
+	Transactions int           // that stay open, for idle
+	Lites        int           // lite topics
+	Active       int           // of which so many get messages
+	Clients      int           // that share them
+	Rest         time.Duration // for how long the server is left alone before its memory is looked at
 
 	Warmup int // messages before the measured ones
 
-	// Begin and End are called around the measured part, for looking at the server's processes.
-	Begin, End func()
+	shape    shape           // of the messages
+	patience time.Duration   // of consumers that wait; 0 = what suits the workload
+	until    <-chan struct{} // ends a run at a rate before its last message; may be nil
+
+	Server Server // that is measured; nil if its processes are not known
 	// Progress is called now and then with the number of messages done.
 	Progress func(done, total int64)
 }
@@ -100,6 +113,9 @@ var Workloads = map[string]Run{
 	"lapse":   runLapse,
 
 	"transaction": runTransaction,
+	"timer":       runTimer,
+	"lite":        runLite,
+	"idle":        runIdle,
 }
 
 var errNeedsNamesrv = errors.New("--namesrv is needed to make the topic and to find the brokers")
@@ -109,6 +125,9 @@ var errNeedsNamesrv = errors.New("--namesrv is needed to make the topic and to f
 func (o *Options) blind() bool {
 	return o.Namesrv == "" && o.Protocol == GRPC && o.Topic != ""
 }
+
+// paced is the number of messages of a run at a rate.
+func (o *Options) paced() int { return max(1, int(float64(o.Rate)*o.Duration.Seconds())) }
 
 // ledger counts the messages of a run that passes them through its filter.
 func (o *Options) ledger(t target) *ledger {
@@ -153,11 +172,8 @@ func (o *Options) check() error {
 	default:
 		return fmt.Errorf("--waiting %q is neither pull nor pop", o.Waiting)
 	}
-	if o.Begin == nil {
-		o.Begin = func() {}
-	}
-	if o.End == nil {
-		o.End = func() {}
+	if o.Server == nil {
+		o.Server = unseen{}
 	}
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}

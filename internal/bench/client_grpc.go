@@ -89,8 +89,7 @@ func (c *grpcClient) announceProducer(o Options) error {
 	})
 }
 
-func (c *grpcClient) announceConsumer(o Options, group string) error {
-	kind := v2.ClientType_SIMPLE_CONSUMER
+func (c *grpcClient) announceConsumer(o Options, group string, kind v2.ClientType) error {
 	if err := c.announce(o, &v2.Settings{
 		ClientType: &kind,
 		PubSub: &v2.Settings_Subscription{Subscription: &v2.Subscription{
@@ -101,8 +100,15 @@ func (c *grpcClient) announceConsumer(o Options, group string) error {
 	}); err != nil {
 		return err
 	}
-	_, err := c.service.Heartbeat(c.ctx, &v2.HeartbeatRequest{Group: &v2.Resource{Name: group}, ClientType: kind})
-	return err
+	return c.beat(group, kind)
+}
+
+func (c *grpcClient) beat(group string, kind v2.ClientType) error {
+	answer, err := c.service.Heartbeat(c.ctx, &v2.HeartbeatRequest{Group: &v2.Resource{Name: group}, ClientType: kind})
+	if err != nil {
+		return err
+	}
+	return ok(answer.GetStatus(), "a heartbeat")
 }
 
 func everything() *v2.FilterExpression {

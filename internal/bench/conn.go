@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -128,7 +129,14 @@ func refusal(a *remoting.Command, what string) error {
 	return fmt.Errorf("%s is answered with %d: %s", what, a.Code, a.Remark)
 }
 
-// busy reports whether an answer asks to send again later.
-func busy(code int32) bool {
-	return code == remoting.ResSystemBusy || code == remoting.ResFlowControl
+// busy reports whether an answer asks to send again later. Apache's timers do so with a code
+// that means any error.
+func busy(a *remoting.Command) bool {
+	switch a.Code {
+	case remoting.ResSystemBusy, remoting.ResFlowControl:
+		return true
+	case remoting.ResSystemError:
+		return strings.Contains(a.Remark, "flow control")
+	}
+	return false
 }

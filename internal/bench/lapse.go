@@ -39,7 +39,7 @@ const (
 // moment.
 func runLapse(ctx context.Context, o Options) (Result, error) {
 	if o.Rate > 0 {
-		o.Count = max(1, int(float64(o.Rate)*o.Duration.Seconds()))
+		o.Count = o.paced()
 	}
 	if o.Invisible == 0 {
 		o.Invisible = lapseAfter
@@ -57,7 +57,7 @@ func runLapse(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	group, err := t.createGroup(ctx)
+	group, err := t.createGroup(ctx, nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -67,35 +67,35 @@ func runLapse(ctx context.Context, o Options) (Result, error) {
 	if o.Rate > 0 {
 		run, workload = s.oneByOne, "lapse one by one"
 	}
-	took, err := run(ctx, t, o, group)
+	m, err := run(ctx, t, o, group)
 	if err != nil {
 		return Result{}, err
 	}
-	return s.result(workload, o, took), nil
+	return s.result(workload, o, m), nil
 }
 
 // oneByOne publishes to waiting pops, which give every message back by silence and
 // acknowledge it when it comes again.
-func (s *lapses) oneByOne(ctx context.Context, t target, o Options, group string) (time.Duration, error) {
+func (s *lapses) oneByOne(ctx context.Context, t target, o Options, group string) (m measured, err error) {
 	all, err := s.poppers(ctx, t, o, group)
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	return o.measureWaiting(ctx, s.again, firstWait,
 		func(ctx context.Context) error { return consume(ctx, s.again, all, o.Invisible+time.Minute) },
-		func(ctx context.Context) error { return publishRemoting(ctx, s.first, t, o) })
+		func(ctx context.Context) error { return publish(ctx, s.first, t, o) })
 }
 
 // together pops a backlog so that all of it is due in the same moment, and waits for that.
-func (s *lapses) together(ctx context.Context, t target, o Options, group string) (time.Duration, error) {
+func (s *lapses) together(ctx context.Context, t target, o Options, group string) (m measured, err error) {
 	stored := o
 	stored.InFlight = max(o.InFlight, 32)
 	if err := sendRemoting(ctx, s.first, t, stored, &histograms{}, time.Time{}); err != nil {
-		return 0, err
+		return m, err
 	}
 	all, err := s.poppers(ctx, t, o, group)
 	if err != nil {
-		return 0, err
+		return m, err
 	}
 	moment := time.Now().Add(o.Invisible)
 	for _, p := range all {
@@ -103,15 +103,15 @@ func (s *lapses) together(ctx context.Context, t target, o Options, group string
 		p.until, p.pop.PollTime = moment, 100
 	}
 	if err := consume(ctx, s.first, all, popPatience); err != nil {
-		return 0, err
+		return m, err
 	}
 	if left := time.Until(moment); left < lapseLead {
-		return 0, fmt.Errorf("popping %d messages took %v: --invisible has to be longer", o.Count, o.Invisible-left)
+		return m, fmt.Errorf("popping %d messages took %v: --invisible has to be longer", o.Count, o.Invisible-left)
 	}
 	after := o
 	after.Invisible = max(o.Invisible, time.Minute)
 	if all, err = s.poppers(ctx, t, after, group); err != nil {
-		return 0, err
+		return m, err
 	}
 	return o.measureWaiting(ctx, s.again, time.Until(moment.Add(-lapseLead)),
 		func(ctx context.Context) error { return consume(ctx, s.again, all, o.Invisible+time.Minute) },
@@ -154,14 +154,8 @@ func (s *lapses) taker(late *hdrhistogram.Histogram) func(*message.Message, rece
 }
 
 // result adds up both deliveries.
-func (s *lapses) result(workload string, o Options, took time.Duration) Result {
-	r := s.again.result(workload, o, took, "due time to redelivery", &s.late)
-	f := s.first.result(workload, o, took, "", &histograms{})
-	r.Refused += f.Refused
-	r.Lost += f.Lost
-	r.LostFirst = append(r.LostFirst, f.LostFirst...)
-	r.Duplicates += f.Duplicates
-	r.TwiceFirst = append(r.TwiceFirst, f.TwiceFirst...)
-	r.Foreign += f.Foreign
+func (s *lapses) result(workload string, o Options, m measured) Result {
+	r := s.again.result(workload, o, m, "due time to redelivery", &s.late)
+	r.add(s.first.result(workload, o, m, "", &histograms{}))
 	return r
 }

@@ -40,7 +40,7 @@ func TestLapsesAreCounted(t *testing.T) {
 			t.Errorf("delivery %+v is acknowledged: %v", d, ack)
 		}
 	}
-	r := s.result("test", Options{}, time.Second)
+	r := s.result("test", Options{}, measured{took: time.Second})
 	if r.Lost != 4 || !slices.Equal(r.LostFirst, []int64{2, 4, 3, 4}) {
 		t.Errorf("lost %d: %v", r.Lost, r.LostFirst)
 	}

@@ -18,8 +18,10 @@ type ledger struct {
 	total  int64
 	filter sieve
 	epoch  time.Time
-	seen   []uint64       // one bit per message
-	ended  []atomic.Int64 // of transactions: when each was committed, after epoch; it counts as sent then
+	seen   []uint64 // one bit per message
+
+	// moments are when the time of each message begins, after epoch, where that is not its send.
+	moments []atomic.Int64
 
 	next      atomic.Int64 // next number to send
 	stored    atomic.Int64 // sends that were answered with success
@@ -74,9 +76,9 @@ func (l *ledger) body(b []byte, number int64, sent time.Time) {
 // numberOf is the number in a body that received has found to be of its run.
 func numberOf(body []byte) int64 { return int64(binary.BigEndian.Uint64(body[8:])) }
 
-// received counts a delivery and returns when the message was sent. first is false for a
+// received counts a delivery and returns when the message's time began. first is false for a
 // duplicate or a message of another run.
-func (l *ledger) received(body []byte) (sent time.Time, first bool) {
+func (l *ledger) received(body []byte) (moment time.Time, first bool) {
 	if len(body) < minBody || binary.BigEndian.Uint64(body) != l.run {
 		l.foreign.Add(1)
 		return l.epoch, false
@@ -86,17 +88,17 @@ func (l *ledger) received(body []byte) (sent time.Time, first bool) {
 		l.foreign.Add(1)
 		return l.epoch, false
 	}
-	sent = l.epoch.Add(time.Duration(binary.BigEndian.Uint64(body[16:])))
-	if l.ended != nil {
-		sent = l.epoch.Add(time.Duration(l.ended[number].Load()))
+	moment = l.epoch.Add(time.Duration(binary.BigEndian.Uint64(body[16:])))
+	if l.moments != nil {
+		moment = l.epoch.Add(time.Duration(l.moments[number].Load()))
 	}
 	bit := uint64(1) << (number % 64)
 	if atomic.OrUint64(&l.seen[number/64], bit)&bit != 0 {
 		l.twice(number)
-		return sent, false
+		return moment, false
 	}
 	l.unique.Add(1)
-	return sent, true
+	return moment, true
 }
 
 // twice counts a delivery too many.

@@ -28,7 +28,7 @@ func TestLedgerNamesWhatIsWrong(t *testing.T) {
 	l.received(body)
 	l.received(body[:10])
 
-	r := l.result("test", Options{}, time.Second, "", &histograms{})
+	r := l.result("test", Options{}, measured{took: time.Second}, "", &histograms{})
 	if r.Lost != 2 || !slices.Equal(r.LostFirst, []int64{3, 64}) {
 		t.Errorf("lost %d: %v", r.Lost, r.LostFirst)
 	}

@@ -21,7 +21,7 @@ func runPop(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	group, err := t.createGroup(ctx)
+	group, err := t.createGroup(ctx, nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -42,7 +42,7 @@ func runPop(ctx context.Context, o Options) (Result, error) {
 		run, of = side.acknowledge, "ack"
 	}
 	var h histograms
-	took, err := o.measure(l, l.handled.Load, func() error { return run(ctx, &h) })
+	m, err := o.measure(l, l.handled.Load, func() error { return run(ctx, &h) })
 	if err != nil {
 		return Result{}, err
 	}
@@ -52,7 +52,7 @@ func runPop(ctx context.Context, o Options) (Result, error) {
 			return Result{}, err
 		}
 	}
-	return l.result(popWorkloads[o.Ack], o, took, of, &h), nil
+	return l.result(popWorkloads[o.Ack], o, m, of, &h), nil
 }
 
 var popWorkloads = map[AckMode]string{

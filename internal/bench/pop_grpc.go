@@ -13,49 +13,71 @@ import (
 
 // grpcReceiver receives and acknowledges, one call at a time.
 type grpcReceiver struct {
-	client *grpcClient
-	ledger *ledger
-	hist   *hdrhistogram.Histogram
-	group  *v2.Resource
-	queue  *v2.MessageQueue
-	size   int32
-	ack    AckMode
-	hidden *durationpb.Duration // how long what it receives stays invisible
+	client  *grpcClient
+	ctx     context.Context // of its receives
+	cancel  context.CancelFunc
+	ledger  *ledger
+	hist    *hdrhistogram.Histogram
+	group   *v2.Resource
+	request *v2.ReceiveMessageRequest
+	ack     AckMode
 
 	held []*v2.AckMessageEntry // to be acknowledged later
 
-	// each is called for every first delivery with the time it was sent, if set.
-	each func(sent time.Time)
+	// attempts name the receives one by one, if set: those of lite topics are.
+	attempts *uniqueKeys
+	asked    int64
+
+	// each is called for every first delivery with the moment its time began, if set.
+	each func(moment time.Time)
 }
 
-// receivers connects the receivers of a run and learns the queue that they are to ask for.
-func receivers(ctx context.Context, l *ledger, t target, o Options, group string) ([]*grpcReceiver, error) {
-	var all []*grpcReceiver
+// lite makes the receives those of a consumer of lite topics.
+func (r *grpcReceiver) lite() {
+	keys := newUniqueKeys()
+	r.attempts, r.request.FilterExpression = &keys, nil
+}
+
+// receivers connects the receivers of a run, InFlight of each client.
+func receivers(ctx context.Context, l *ledger, t target, o Options, group string) (all []*grpcReceiver, err error) {
 	for range o.Connections {
 		c, err := dialGRPC(ctx, o, t.topic)
 		if err != nil {
 			return all, err
 		}
-		if err := c.announceConsumer(o, group); err != nil {
-			c.close()
-			return all, err
-		}
-		route, err := c.service.QueryRoute(c.ctx, &v2.QueryRouteRequest{Topic: c.topic})
+		err = c.announceConsumer(o, group, v2.ClientType_SIMPLE_CONSUMER)
+		var of []*grpcReceiver
 		if err == nil {
-			err = ok(route.GetStatus(), "a route query")
+			of, err = c.receivers(l, o, group)
 		}
 		if err != nil {
 			c.close()
 			return all, err
 		}
-		broker := route.GetMessageQueues()[0].GetBroker()
-		for range o.InFlight {
-			all = append(all, &grpcReceiver{
-				client: c, ledger: l, group: &v2.Resource{Name: group},
-				queue: &v2.MessageQueue{Topic: c.topic, Id: -1, Broker: broker, Permission: v2.Permission_READ_WRITE},
-				size:  int32(o.Batch), ack: o.Ack, hidden: durationpb.New(o.invisible()),
-			})
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// receivers makes some of a client that is a consumer, and learns the queue that they are to
+// ask for.
+func (c *grpcClient) receivers(l *ledger, o Options, group string) (all []*grpcReceiver, err error) {
+	route, err := c.service.QueryRoute(c.ctx, &v2.QueryRouteRequest{Topic: c.topic})
+	if err == nil {
+		err = ok(route.GetStatus(), "a route query")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for range o.InFlight {
+		r := &grpcReceiver{client: c, ledger: l, group: &v2.Resource{Name: group}, ack: o.Ack}
+		r.ctx, r.cancel = context.WithCancel(c.ctx)
+		r.request = &v2.ReceiveMessageRequest{
+			Group: r.group, FilterExpression: everything(), BatchSize: int32(o.Batch),
+			MessageQueue:      &v2.MessageQueue{Topic: c.topic, Id: -1, Broker: route.GetMessageQueues()[0].GetBroker(), Permission: v2.Permission_READ_WRITE},
+			InvisibleDuration: durationpb.New(o.invisible()), LongPollingTimeout: durationpb.New(popPoll),
 		}
+		all = append(all, r)
 	}
 	return all, nil
 }
@@ -73,7 +95,8 @@ func popGRPC(ctx context.Context, l *ledger, t target, o Options, group string) 
 		return run, err
 	}
 	run.receive = func(ctx context.Context, h *histograms) error {
-		return receiveAll(ctx, l, all, h)
+		defer closeAll(all)
+		return receiveAll(ctx, l, all, h, popPatience)
 	}
 	run.acknowledge = func(ctx context.Context, h *histograms) error {
 		again, err := receivers(ctx, l, t, o, group) // the others have hung up
@@ -91,14 +114,19 @@ func popGRPC(ctx context.Context, l *ledger, t target, o Options, group string) 
 	return run, nil
 }
 
-// receiveAll runs the receivers until every message is acknowledged.
-func receiveAll(ctx context.Context, l *ledger, all []*grpcReceiver, h *histograms) error {
+// receiveAll runs the receivers until every message is acknowledged, or none was for the
+// length of patience.
+func receiveAll(ctx context.Context, l *ledger, all []*grpcReceiver, h *histograms, patience time.Duration) error {
 	running, watching := newLoops(), newLoops()
 	given, stop := make(chan struct{}), make(chan struct{})
 	watching.start(func() error {
-		defer closeAll(all) // ends the long polls
+		defer func() {
+			for _, r := range all {
+				r.cancel() // ends its long poll
+			}
+		}()
 		defer close(stop)
-		return l.await(ctx, given, popPatience)
+		return l.await(ctx, given, patience)
 	})
 	for _, r := range all {
 		r.hist = h.one()
@@ -127,13 +155,14 @@ func (r *grpcReceiver) run(stop <-chan struct{}) error {
 // round receives once and acknowledges what came.
 func (r *grpcReceiver) round() error {
 	asked := time.Now()
-	ctx, cancel := context.WithTimeout(r.client.ctx, popPoll+5*time.Second)
+	ctx, cancel := context.WithTimeout(r.ctx, popPoll+5*time.Second)
 	defer cancel()
-	poll := durationpb.New(popPoll)
-	stream, err := r.client.service.ReceiveMessage(ctx, &v2.ReceiveMessageRequest{
-		Group: r.group, MessageQueue: r.queue, FilterExpression: everything(), BatchSize: r.size,
-		InvisibleDuration: r.hidden, LongPollingTimeout: poll,
-	})
+	if r.attempts != nil {
+		r.asked++
+		attempt := string(r.attempts.append(nil, r.asked))
+		r.request.AttemptId = &attempt
+	}
+	stream, err := r.client.service.ReceiveMessage(ctx, r.request)
 	if err != nil {
 		return err
 	}
@@ -157,16 +186,17 @@ func (r *grpcReceiver) round() error {
 		if m == nil {
 			continue
 		}
-		sent, first := r.ledger.received(m.GetBody())
+		moment, first := r.ledger.received(m.GetBody())
 		if !first {
 			continue
 		}
 		if r.each != nil {
-			r.each(sent)
+			r.each(moment)
 		}
 		acks = append(acks, &v2.AckMessageEntry{
 			MessageId:     m.GetSystemProperties().GetMessageId(),
 			ReceiptHandle: m.GetSystemProperties().GetReceiptHandle(),
+			LiteTopic:     m.GetSystemProperties().LiteTopic,
 		})
 	}
 	if len(acks) == 0 {

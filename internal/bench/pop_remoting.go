@@ -26,8 +26,8 @@ type popper struct {
 	held  []receipt.Handle // to be acknowledged later
 	until time.Time        // if set, what is popped lapses then, whenever it was popped
 
-	// each is called for every first delivery with the time it was sent, if set.
-	each func(sent time.Time)
+	// each is called for every first delivery with the moment its time began, if set.
+	each func(moment time.Time)
 	// take, if set, counts a delivery instead of the ledger and reports whether it is to be
 	// acknowledged.
 	take func(m *message.Message, h receipt.Handle) (ack bool)
@@ -126,7 +126,7 @@ func (p *popper) popped(i int32, a *remoting.Command) error {
 	case a.Code == remoting.ResPollingTimeout, a.Code == remoting.ResPollingFull:
 		p.ask(i)
 		return nil
-	case busy(a.Code):
+	case busy(a):
 		p.ledger.refused.Add(1)
 		p.ask(i)
 		return nil
@@ -164,12 +164,12 @@ func (p *popper) taken(m *message.Message, h receipt.Handle) (ack bool) {
 	if p.take != nil {
 		return p.take(m, h)
 	}
-	sent, first := p.ledger.received(m.Body)
+	moment, first := p.ledger.received(m.Body)
 	if !first {
 		return false
 	}
 	if p.each != nil {
-		p.each(sent)
+		p.each(moment)
 	}
 	switch p.ack {
 	case AckOne, AckBatch:

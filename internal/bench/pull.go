@@ -20,13 +20,13 @@ func runPull(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	var h histograms
-	took, err := o.measure(l, l.handled.Load, func() error {
+	m, err := o.measure(l, l.handled.Load, func() error {
 		return pullRemoting(ctx, l, t, o, &h, 20*time.Second)
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	return l.result("pull", o, took, "pull of a batch", &h), nil
+	return l.result("pull", o, m, "pull of a batch", &h), nil
 }
 
 // backlog sends the messages of a run over Remoting.

@@ -23,8 +23,8 @@ type puller struct {
 	member  *member // of an orderly group, or nil
 	pulling bool
 
-	// each is called for every first delivery with the time it was sent, if set.
-	each func(sent time.Time)
+	// each is called for every first delivery with the moment its time began, if set.
+	each func(moment time.Time)
 }
 
 type queueRead struct {
@@ -84,7 +84,7 @@ func (p *puller) run(ctx context.Context, done <-chan struct{}) error {
 		switch a.Code {
 		case remoting.ResSuccess, remoting.ResPullNotFound, remoting.ResPullRetryImmediately, remoting.ResPullOffsetMoved:
 		default:
-			if !busy(a.Code) {
+			if !busy(a) {
 				return true, refusal(a, "a pull")
 			}
 			p.ledger.refused.Add(1)
@@ -127,10 +127,10 @@ func (p *puller) take(body []byte) (n int, err error) {
 				return n, err
 			}
 		}
-		if sent, first := p.ledger.received(m.Body); first {
+		if moment, first := p.ledger.received(m.Body); first {
 			n++
 			if p.each != nil {
-				p.each(sent)
+				p.each(moment)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func pullers(ctx context.Context, l *ledger, t target, o Options, h *histograms)
 		all[queue%len(all)].queues[int32(queue)] = &queueRead{}
 	}
 	if o.Orderly {
-		group, err := t.createGroup(ctx)
+		group, err := t.createGroup(ctx, nil)
 		if err != nil {
 			return nil, err
 		}

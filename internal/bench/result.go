@@ -17,28 +17,26 @@ type Result struct {
 	PerSecond  float64 `json:"per_second"`
 	Latency    Latency `json:"latency_ms"` // of what the workload waits for
 	LatencyOf  string  `json:"latency_of"`
-	Refused    int64   `json:"refused"` // sends refused by the server and repeated
+	LastAfter  float64 `json:"last_after_seconds,omitempty"` // timers: from the first due time to the last delivery
+	Refused    int64   `json:"refused"`                      // sends refused by the server and repeated
 	Lost       int64   `json:"lost"`
 	LostFirst  []int64 `json:"lost_first,omitempty"`
 	Duplicates int64   `json:"duplicates"`
 	TwiceFirst []int64 `json:"duplicates_first,omitempty"`
-	Foreign    int64   `json:"foreign"`              // messages that this run did not send
-	Unverified bool    `json:"unverified,omitempty"` // sent without a name server, so not read back
+	Foreign    int64   `json:"foreign"`               // messages that this run did not send
+	Early      int64   `json:"early,omitempty"`       // that came before their time
+	EarliestMS float64 `json:"earliest_ms,omitempty"` // by how much, at most
+	Unverified bool    `json:"unverified,omitempty"`  // nobody was to receive them
 
-	Server *Usage `json:"server,omitempty"` // filled in by the caller, who knows the processes
+	Beside *Beside  `json:"beside,omitempty"` // other traffic
+	Memory []Moment `json:"memory,omitempty"`
+	Server *Usage   `json:"server,omitempty"`
 }
 
-// Usage is what the server's processes used during the measured part.
-type Usage struct {
-	CPUSeconds           float64 `json:"cpu_seconds"`
-	CPUSecondsPerMillion float64 `json:"cpu_seconds_per_million"`
-	PeakResidentMB       float64 `json:"peak_resident_mb"`
-	PeakPrivateMB        float64 `json:"peak_private_mb"`  // anonymous memory: without mapped files
-	GrownPrivateMB       float64 `json:"grown_private_mb"` // from the beginning to the peak
+// Complete reports whether every message was seen exactly once, and none before its time.
+func (r Result) Complete() bool {
+	return r.Lost == 0 && r.Duplicates == 0 && r.Foreign == 0 && r.Early == 0
 }
-
-// Complete reports whether every message was seen exactly once.
-func (r Result) Complete() bool { return r.Lost == 0 && r.Duplicates == 0 && r.Foreign == 0 }
 
 // Latency is a distribution in milliseconds.
 type Latency struct {
@@ -50,15 +48,26 @@ type Latency struct {
 }
 
 // result makes the result of a measured part that has ended.
-func (l *ledger) result(workload string, o Options, took time.Duration, of string, h *histograms) Result {
+func (l *ledger) result(workload string, o Options, m measured, of string, h *histograms) Result {
 	r := Result{
 		Workload: workload, Protocol: o.Protocol,
-		Messages: l.total, Seconds: took.Seconds(), PerSecond: float64(l.total) / took.Seconds(),
+		Messages: l.total, Seconds: m.took.Seconds(), PerSecond: float64(l.total) / m.took.Seconds(),
 		Latency: h.latency(), LatencyOf: of,
 		Refused: l.refused.Load(), Duplicates: l.duplicate.Load(), TwiceFirst: l.named, Foreign: l.foreign.Load(),
+		Server: m.usage(l.total),
 	}
 	r.Lost, r.LostFirst = l.missing()
 	return r
+}
+
+// add adds the messages of an earlier part of the run to what was counted.
+func (r *Result) add(earlier Result) {
+	r.Refused += earlier.Refused
+	r.Lost += earlier.Lost
+	r.LostFirst = append(r.LostFirst, earlier.LostFirst...)
+	r.Duplicates += earlier.Duplicates
+	r.TwiceFirst = append(r.TwiceFirst, earlier.TwiceFirst...)
+	r.Foreign += earlier.Foreign
 }
 
 // histograms collects durations; each goroutine has one of its own.

@@ -34,7 +34,7 @@ func runSend(ctx context.Context, o Options) (Result, error) {
 	l := newLedger(o.Count)
 	var h histograms
 	var limit time.Time
-	took, err := o.measure(l, l.stored.Load, func() error {
+	m, err := o.measure(l, l.stored.Load, func() error {
 		if o.Duration > 0 {
 			limit = time.Now().Add(o.Duration)
 		}
@@ -48,7 +48,7 @@ func runSend(ctx context.Context, o Options) (Result, error) {
 		return Result{}, fmt.Errorf("no message was sent within %v", o.Duration)
 	}
 	if o.blind() {
-		r := l.result("send", o, took, "acknowledged send", &h)
+		r := l.result("send", o, m, "acknowledged send", &h)
 		r.Lost, r.LostFirst, r.Unverified = 0, nil, true
 		return r, nil
 	}
@@ -56,7 +56,7 @@ func runSend(ctx context.Context, o Options) (Result, error) {
 	if err := pullRemoting(ctx, l, t, o, &unmeasured, 30*time.Second); err != nil {
 		return Result{}, fmt.Errorf("read back: %w", err)
 	}
-	return l.result("send", o, took, "acknowledged send", &h), nil
+	return l.result("send", o, m, "acknowledged send", &h), nil
 }
 
 // warmUp sends some messages that are not measured.
@@ -79,16 +79,21 @@ func again(ctx context.Context, o Options, t target) (target, error) {
 	return o.prepare(ctx)
 }
 
-// measure runs the measured part of a run and returns how long it took. done is how many
-// messages are through.
-func (o Options) measure(l *ledger, done func() int64, run func() error) (time.Duration, error) {
-	watch := o.watch(l, done)
-	defer watch()
+// measured is what was seen while the measured part of a run went on.
+type measured struct {
+	took   time.Duration
+	server *Usage
+}
+
+// measure runs the measured part of a run. done is how many messages are through.
+func (o Options) measure(l *ledger, done func() int64, run func() error) (m measured, err error) {
+	defer o.watch(l, done)()
+	used := o.Server.Watch()
 	began := time.Now()
-	o.Begin()
-	defer o.End()
-	err := run()
-	return time.Since(began), err
+	err = run()
+	m.took = time.Since(began)
+	m.server = used()
+	return m, err
 }
 
 // watch reports progress until the returned function is called.

@@ -16,11 +16,12 @@ type grpcSender struct {
 	hist   *hdrhistogram.Histogram
 	keys   uniqueKeys
 	queues int64
+	shape  shape
 	body   []byte
 }
 
 func newGRPCSender(c *grpcClient, l *ledger, t target, o Options, keys uniqueKeys, hist *hdrhistogram.Histogram) *grpcSender {
-	s := &grpcSender{client: c, ledger: l, hist: hist, keys: keys, queues: int64(t.queues), body: make([]byte, o.Size)}
+	s := &grpcSender{client: c, ledger: l, hist: hist, keys: keys, queues: int64(t.queues), shape: o.shape, body: make([]byte, o.Size)}
 	for i := range s.body {
 		s.body[i] = byte('a' + i%26)
 	}
@@ -42,6 +43,9 @@ func (s *grpcSender) send(number int64) error {
 		},
 		Body: s.body,
 	}}}
+	if s.shape.fields != nil {
+		s.shape.fields(request.Messages[0].SystemProperties, number)
+	}
 	for {
 		answer, err := s.client.service.SendMessage(s.client.ctx, request)
 		if err != nil {

@@ -24,7 +24,7 @@ type sender struct {
 	props   []byte
 	slots   []slot
 	waiting int
-	half    bool      // half messages, to be committed
+	shape   shape
 	limit   time.Time // no further messages after it; zero for none
 }
 
@@ -38,11 +38,13 @@ func newSender(c *conn, l *ledger, t target, o Options, keys uniqueKeys, hist *h
 	s := &sender{
 		conn: c, ledger: l, hist: hist, keys: keys,
 		queues: int64(t.queues),
+		shape:  o.shape,
 		body:   make([]byte, o.Size),
 		slots:  make([]slot, o.InFlight),
 		header: remoting.SendMessageRequest{
 			V2: true, ProducerGroup: producerGroup, Topic: t.topic,
 			DefaultTopic: "TBW102", DefaultTopicQueueNums: 4, BrokerName: t.name,
+			SysFlag: o.shape.sysFlag,
 		},
 	}
 	for i := range s.body {
@@ -62,8 +64,8 @@ func (s *sender) send(i int32) {
 	if f := s.ledger.filter; f.oneIn > 0 {
 		s.props = append(strconv.AppendInt(append(s.props, "part\x01"...), f.part(sl.number), 10), 2)
 	}
-	if s.half {
-		s.props = append(s.props, "TRAN_MSG\x01true\x02PGROUP\x01"+producerGroup+"\x02"...)
+	if s.shape.properties != nil {
+		s.props = s.shape.properties(s.props, sl.number)
 	}
 	s.header.QueueID = int32(sl.number % s.queues)
 	s.header.BornTimestamp = now.UnixMilli()
@@ -99,7 +101,7 @@ func (s *sender) run(ctx context.Context) error {
 			s.ledger.stored.Add(1)
 			s.waiting--
 			s.more(a.Opaque)
-		case busy(a.Code):
+		case busy(a):
 			s.ledger.refused.Add(1)
 			s.send(a.Opaque)
 		default:

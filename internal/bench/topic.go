@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -80,7 +81,7 @@ func (o *Options) prepare(ctx context.Context) (target, error) {
 		_, err := ask(ctx, t.broker, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
 			Topic: t.topic, DefaultTopic: "TBW102",
 			ReadQueueNums: int32(o.Queues), WriteQueueNums: int32(o.Queues), Perm: 6,
-			TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + cmp.Or(o.kind, "NORMAL"),
+			TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + cmp.Or(o.shape.kind, "NORMAL"),
 		}, nil)
 		if err != nil {
 			return t, err
@@ -99,13 +100,21 @@ func (o *Options) prepare(ctx context.Context) (target, error) {
 	}
 }
 
-// createGroup makes the consumer group that a run acknowledges with.
-func (t target) createGroup(ctx context.Context) (string, error) {
+// createGroup makes the consumer group that a run acknowledges with, with these attributes.
+func (t target) createGroup(ctx context.Context, attributes map[string]string) (string, error) {
 	group := fmt.Sprintf("bench-group-%08x", rand.Uint32())
+	more := make(map[string]string, len(attributes))
+	for name, value := range attributes {
+		more["+"+name] = value
+	}
+	text, err := json.Marshal(more)
+	if err != nil {
+		return "", err
+	}
 	body := fmt.Sprintf(`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,`+
 		`"consumeMessageOrderly":false,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,`+
-		`"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"groupSysFlag":0,"consumeTimeoutMinute":15}`, group)
-	_, err := ask(ctx, t.broker, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, []byte(body))
+		`"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"groupSysFlag":0,"consumeTimeoutMinute":15,"attributes":%s}`, group, text)
+	_, err = ask(ctx, t.broker, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, []byte(body))
 	return group, err
 }
 

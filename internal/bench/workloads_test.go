@@ -28,7 +28,9 @@ func TestWorkloads(t *testing.T) {
 	plain := bench.Options{
 		Namesrv: srv.Namesrv(), Endpoint: srv.GRPC(),
 		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Count: 500, Batch: 32,
+		Ahead: 5 * time.Second, Rest: time.Millisecond,
 	}
+	moments := map[string]string{"timer": "before, pending, after", "lite": "before, at rest, after"}
 	for _, c := range []struct {
 		name, workload string
 		change         func(*bench.Options)
@@ -63,6 +65,17 @@ func TestWorkloads(t *testing.T) {
 		}},
 		{"transactions", "transaction", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
+		{"timers at a rate", "timer", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
+		{"timers at a rate, waiting pop", "timer", func(o *bench.Options) {
+			o.Protocol, o.Waiting, o.Rate, o.Duration = bench.Remoting, bench.WaitingPop, 500, time.Second
+		}},
+		{"timers together, other traffic beside", "timer", func(o *bench.Options) {
+			o.Protocol, o.Together, o.Beside = bench.Remoting, true, 50
+		}},
+		{"timers over gRPC", "timer", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.GRPC, 500, time.Second }},
+		{"lite topics", "lite", func(o *bench.Options) {
+			o.Lites, o.Active, o.Clients, o.Rate, o.Duration = 300, 20, 7, 500, time.Second
+		}},
 		{"send over gRPC", "send", func(o *bench.Options) { o.Protocol = bench.GRPC }},
 		{"send over gRPC and TLS", "send", func(o *bench.Options) { o.Protocol, o.TLS = bench.GRPC, true }},
 		{"pop over gRPC", "pop", func(o *bench.Options) { o.Protocol = bench.GRPC }},
@@ -75,8 +88,8 @@ func TestWorkloads(t *testing.T) {
 			t.Parallel() // most of them wait
 			o := plain
 			c.change(&o)
-			begun, ended := 0, 0
-			o.Begin, o.End = func() { begun++ }, func() { ended++ }
+			seen := &seen{}
+			o.Server = seen
 			r, err := bench.Workloads[c.workload](t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
@@ -87,9 +100,82 @@ func TestWorkloads(t *testing.T) {
 			if r.Latency.P50 <= 0 || r.Latency.Max < r.Latency.P99 || r.PerSecond <= 0 {
 				t.Errorf("latency %+v, %v/s", r.Latency, r.PerSecond)
 			}
-			if begun != 1 || ended != 1 {
-				t.Errorf("the measured part began %d times and ended %d times", begun, ended)
+			if seen.begun != 1 || seen.ended != 1 || r.Server == nil || r.Server.CPUSecondsPerMillion != 4000 || r.Server.CPUPercent <= 0 {
+				t.Errorf("the measured part began %d times and ended %d times: %+v", seen.begun, seen.ended, r.Server)
+			}
+			if o.Beside > 0 && (r.Beside == nil || r.Beside.Before.P50 <= 0 || r.Beside.During.P50 <= 0) {
+				t.Errorf("beside: %+v", r.Beside)
+			}
+			if got := names(r.Memory); got != moments[c.workload] {
+				t.Errorf("memory was looked at %s", got)
 			}
 		})
 	}
+}
+
+// TestTimersThatStay: what is due in a day is stored, and does not come beside what is due soon.
+func TestTimersThatStay(t *testing.T) {
+	srv := bolidetest.Start(t)
+	o := bench.Options{
+		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Ahead: 2 * time.Second, Server: &seen{},
+		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Batch: 32, Pending: 300,
+	}
+	r, err := bench.Workloads["timer"](t.Context(), o)
+	if err != nil || r.Messages != 300 || !r.Unverified || !r.Complete() || names(r.Memory) != "before, pending" {
+		t.Errorf("alone: %+v, %v", r, err)
+	}
+	o.Rate, o.Duration = 100, time.Second
+	r, err = bench.Workloads["timer"](t.Context(), o)
+	if err != nil || r.Messages != 100 || r.Unverified || !r.Complete() || names(r.Memory) != "before, pending, after" {
+		t.Errorf("with others that are due soon: %+v, %v", r, err)
+	}
+	if r.LastAfter < 0.98 || r.Latency.Max <= 0 {
+		t.Errorf("the last one came %v s after the first was due, %+v", r.LastAfter, r.Latency)
+	}
+}
+
+// TestTimersNeedTime: messages that are due before all of them are stored measure nothing.
+func TestTimersNeedTime(t *testing.T) {
+	srv := bolidetest.Start(t)
+	_, err := bench.Workloads["timer"](t.Context(), bench.Options{
+		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Together: true, Ahead: -time.Second,
+		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Count: 100, Batch: 32,
+	})
+	if err == nil || !strings.Contains(err.Error(), "--ahead has to be longer") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestIdle: what is left open is there, and the server is looked at afterwards.
+func TestIdle(t *testing.T) {
+	srv := bolidetest.Start(t)
+	seen := &seen{}
+	r, err := bench.Workloads["idle"](t.Context(), bench.Options{
+		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Server: seen, Duration: time.Millisecond,
+		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Batch: 32, Transactions: 100, Pending: 200,
+	})
+	if err != nil || r.Messages != 300 || !r.Complete() || r.Server == nil || names(r.Memory) != "before, at rest" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// seen is a server's processes for the tests: each look at them takes two CPU seconds.
+type seen struct{ begun, ended int }
+
+func (s *seen) Watch() (stop func() *bench.Usage) {
+	s.begun++
+	return func() *bench.Usage {
+		s.ended++
+		return &bench.Usage{CPUSeconds: 2}
+	}
+}
+
+func (s *seen) Memory() *bench.Memory { return &bench.Memory{ResidentMB: 2, PrivateMB: 1} }
+
+func names(all []bench.Moment) string {
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
 }

@@ -24,15 +24,6 @@ type benchFlags struct {
 	quiet    bool
 }
 
-// workloadFlags are the flags of one workload. Each has its own, since a flag's default is
-// written to its variable when it is made.
-type workloadFlags struct {
-	batch, oneIn, rate  int
-	duration, invisible time.Duration
-	ack, waiting        string
-	orderly             bool
-}
-
 func benchCommand() *cobra.Command {
 	var f benchFlags
 	c := folder("bench", "Measure a server, Bolide or any other that speaks RocketMQ's protocols")
@@ -44,7 +35,9 @@ func benchCommand() *cobra.Command {
 		"million messages and its peak memory are measured too."
 	c.Example = "  bolide bench send --count 100000\n" +
 		"  bolide bench latency --protocol grpc --rate 1000\n" +
-		"  bolide bench lapse --count 100000"
+		"  bolide bench lapse --count 100000\n" +
+		"  bolide bench timer --pending 1000000 --rate 2000\n" +
+		"  bolide bench lite --lite-topics 100000"
 	p := c.PersistentFlags()
 	p.StringVar(&f.protocol, "protocol", "remoting", "`NAME` of the protocol: remoting or grpc")
 	p.StringVarP(&f.options.Namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of a name server, with either protocol; NAMESRV_ADDR sets the default")
@@ -60,67 +53,9 @@ func benchCommand() *cobra.Command {
 	p.IntSliceVar(&f.pids, "server-pid", nil, "`PID` of a process of the server to look at, may be repeated")
 	p.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 	p.BoolVar(&f.quiet, "quiet", false, "print no progress, which a terminal alone gets anyway")
-	c.AddCommand(
-		f.workload("send", "Send and wait for acknowledgements", func(w *workloadFlags, p *pflag.FlagSet) {
-			p.DurationVar(&w.duration, "duration", 0, "end after this time, if --count is not reached before")
-		}),
-		f.workload("pull", "Read a backlog queue by queue", func(w *workloadFlags, p *pflag.FlagSet) {
-			p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per pull, at most")
-			w.order(p)
-			w.sql(p)
-		}),
-		f.workload("pop", "Receive a backlog and acknowledge it", func(w *workloadFlags, p *pflag.FlagSet) {
-			w.pop(p, "one (each message by itself), batch (together what came together), none,\n"+
-				"or later (each by itself when all were received: that alone is measured)")
-			p.DurationVar(&w.invisible, "invisible", 0, "for how long messages are invisible (default a minute, or an hour with --ack none and later)")
-		}),
-		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
-			w.paced(p, 1000, "`NUMBER` of messages a second")
-			p.StringVar(&w.waiting, "waiting", "pull", "how consumers wait over Remoting: `HOW` is pull or pop")
-			w.order(p)
-			w.sql(p)
-		}),
-		f.workload("transaction", "Send half messages at a fixed rate, commit each, and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
-			w.paced(p, 1000, "`NUMBER` of transactions a second")
-		}),
-		f.workload("lapse", "Receive, let the invisible time lapse and receive again", func(w *workloadFlags, p *pflag.FlagSet) {
-			w.pop(p, "one (each message by itself) or batch (together what came together)")
-			w.paced(p, 0, "`NUMBER` of messages a second, which lapse one by one (default: --count of them lapse in one moment)")
-			p.DurationVar(&w.invisible, "invisible", 0, "for how long messages are invisible, enough to receive all of them (default 15s)")
-		}),
-	)
+	c.AddCommand(f.ofPlain()...)
+	c.AddCommand(f.ofKinds()...)
 	return c
-}
-
-func (w *workloadFlags) sql(p *pflag.FlagSet) {
-	p.IntVar(&w.oneIn, "sql-one-in", 0, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
-}
-
-func (w *workloadFlags) order(p *pflag.FlagSet) {
-	p.BoolVar(&w.orderly, "orderly", false, "pulls are those of an orderly group: each connection is a consumer that locks its queues, renews the locks and commits")
-}
-
-func (w *workloadFlags) pop(p *pflag.FlagSet, acks string) {
-	p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per receive, at most")
-	p.StringVar(&w.ack, "ack", "one", "what is acknowledged: `WHICH` is "+acks)
-}
-
-func (w *workloadFlags) paced(p *pflag.FlagSet, standard int, rate string) {
-	p.IntVar(&w.rate, "rate", standard, rate)
-	p.DurationVar(&w.duration, "duration", 10*time.Second, "for how long messages are sent at --rate")
-}
-
-// options are those of the run.
-func (w *workloadFlags) options(common bench.Options) bench.Options {
-	o := common
-	o.Batch, o.OneIn, o.Rate = w.batch, w.oneIn, w.rate
-	o.Duration, o.Invisible = w.duration, w.invisible
-	o.Orderly = w.orderly
-	o.Ack, o.Waiting = bench.AckMode(w.ack), bench.Waiting(w.waiting)
-	if o.Batch == 0 {
-		o.Batch = 32 // of reading back, where no flag says it
-	}
-	return o
 }
 
 func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pflag.FlagSet)) *cobra.Command {
@@ -131,10 +66,7 @@ func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pfl
 		o := w.options(f.options)
 		o.Protocol = bench.Protocol(f.protocol)
 		o.Namesrv, _, _ = strings.Cut(o.Namesrv, ";") // NAMESRV_ADDR may list several
-		var watch *processWatch
-		o.Begin = func() { watch = watchProcesses(f.pids) }
-		var usage *bench.Usage
-		o.End = func() { usage = watch.stop() }
+		o.Server = processes(f.pids)
 		progress := !f.quiet && interactive(c.ErrOrStderr())
 		if progress {
 			o.Progress = progressLine(c.ErrOrStderr())
@@ -146,15 +78,11 @@ func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pfl
 		if err != nil {
 			return err
 		}
-		if usage != nil {
-			usage.CPUSecondsPerMillion = usage.CPUSeconds / float64(r.Messages) * 1e6
-			r.Server = usage
-		}
 		if err := printResult(c.OutOrStdout(), r, f.asJSON); err != nil {
 			return err
 		}
 		if !r.Complete() {
-			return errors.New("not every message was seen exactly once")
+			return errors.New("not every message was seen exactly once, in its time")
 		}
 		return nil
 	}
@@ -182,12 +110,20 @@ func printResult(w io.Writer, r bench.Result, asJSON bool) error {
 	}
 	line("workload", "%s over %s", r.Workload, r.Protocol)
 	line("messages", "%d in %.2f s", r.Messages, r.Seconds)
-	line("rate", "%.0f/s", r.PerSecond)
-	line(r.LatencyOf, "p50 %.2f  p90 %.2f  p99 %.2f  p99.9 %.2f  max %.2f ms",
-		r.Latency.P50, r.Latency.P90, r.Latency.P99, r.Latency.P999, r.Latency.Max)
-	line("refused and repeated", "%d", r.Refused)
+	spread := func(name string, l bench.Latency) {
+		line(name, "p50 %.2f  p90 %.2f  p99 %.2f  p99.9 %.2f  max %.2f ms", l.P50, l.P90, l.P99, l.P999, l.Max)
+	}
+	if r.LatencyOf != "" { // not of an idle server
+		line("rate", "%.0f/s", r.PerSecond)
+		spread(r.LatencyOf, r.Latency)
+		line("refused and repeated", "%d", r.Refused)
+	}
+	if r.LastAfter > 0 {
+		line("the last one", "%.2f s after the first was due", r.LastAfter)
+		line("early", "%d, by %.2f ms at most", r.Early, r.EarliestMS)
+	}
 	if r.Unverified {
-		line("lost", "not looked for: no name server was given")
+		line("lost", "not looked for: nobody was to receive them")
 	} else {
 		line("lost", "%d%s", r.Lost, named(r.LostFirst))
 	}
@@ -195,8 +131,15 @@ func printResult(w io.Writer, r bench.Result, asJSON bool) error {
 	if r.Foreign > 0 {
 		line("not of this run", "%d", r.Foreign)
 	}
+	if b := r.Beside; b != nil {
+		spread(fmt.Sprintf("%d other sends/s, before", b.Rate), b.Before)
+		spread("the same, meanwhile", b.During)
+	}
+	for _, m := range r.Memory {
+		line("server memory, "+m.Name, "%.0f MB resident, %.0f MB private", m.ResidentMB, m.PrivateMB)
+	}
 	if r.Server != nil {
-		line("server CPU", "%.2f s, %.1f s per million messages", r.Server.CPUSeconds, r.Server.CPUSecondsPerMillion)
+		line("server CPU", "%.2f s, %.1f s per million messages, %.2f %% of a core", r.Server.CPUSeconds, r.Server.CPUSecondsPerMillion, r.Server.CPUPercent)
 		line("server memory", "peak %.0f MB resident, %.0f MB private, of which %.0f MB more than at the start",
 			r.Server.PeakResidentMB, r.Server.PeakPrivateMB, r.Server.GrownPrivateMB)
 	}

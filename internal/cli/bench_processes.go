@@ -12,25 +12,30 @@ import (
 	"github.com/bolidemq/bolide/internal/bench"
 )
 
-// processWatch looks at the processes of a server through /proc while they are measured.
+// processes are those of a server, looked at through /proc while they are measured. They
+// implement bench.Server; of none, or without /proc, nothing is known.
+type processes []int
+
+// processWatch is one look at them that lasts.
 type processWatch struct {
-	pids    []int
-	before  struct{ cpu, private float64 }
-	ended   chan struct{}
-	looking errgroup.Group
-	peak    struct{ resident, private float64 } // MB, all processes together
-	broken  bool
+	processes
+	before, peak struct{ cpu, resident, private float64 } // seconds, and MB of all together
+	ended        chan struct{}
+	looking      errgroup.Group
+	broken       bool
 }
 
-// watchProcesses begins to look. Without processes, or without /proc, stop returns nil.
-func watchProcesses(pids []int) *processWatch {
-	w := &processWatch{pids: pids, ended: make(chan struct{})}
-	if len(pids) == 0 {
-		return w
+// Watch implements bench.Server.
+func (p processes) Watch() (stop func() *bench.Usage) {
+	if len(p) == 0 {
+		return func() *bench.Usage { return nil }
 	}
-	w.before.cpu = w.cpuSeconds()
+	w := &processWatch{processes: p, ended: make(chan struct{})}
+	cpu, ok := p.cpuSeconds()
+	w.broken = !ok
 	w.look()
-	w.before.private = w.peak.private
+	w.before = w.peak
+	w.before.cpu = cpu
 	w.looking.Go(func() error {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
@@ -43,58 +48,68 @@ func watchProcesses(pids []int) *processWatch {
 			}
 		}
 	})
-	return w
+	return w.stop
 }
 
 func (w *processWatch) stop() *bench.Usage {
-	cpu := w.cpuSeconds() - w.before.cpu
+	cpu, ok := w.cpuSeconds()
 	close(w.ended)
 	w.looking.Wait()
-	if len(w.pids) == 0 || w.broken {
+	w.look()
+	if w.broken || !ok {
 		return nil
 	}
-	w.look()
-	return &bench.Usage{CPUSeconds: cpu, PeakResidentMB: w.peak.resident, PeakPrivateMB: w.peak.private,
+	return &bench.Usage{CPUSeconds: cpu - w.before.cpu, PeakResidentMB: w.peak.resident, PeakPrivateMB: w.peak.private,
 		GrownPrivateMB: w.peak.private - w.before.private}
 }
 
 func (w *processWatch) look() {
-	var resident, private float64
-	for _, pid := range w.pids {
+	m := w.Memory()
+	if m == nil {
+		w.broken = true
+		return
+	}
+	w.peak.resident = max(w.peak.resident, m.ResidentMB)
+	w.peak.private = max(w.peak.private, m.PrivateMB)
+}
+
+// Memory implements bench.Server.
+func (p processes) Memory() *bench.Memory {
+	if len(p) == 0 {
+		return nil
+	}
+	var m bench.Memory
+	for _, pid := range p {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
-			w.broken = true
-			return
+			return nil
 		}
-		resident += megabytes(string(text), "VmRSS:")
-		private += megabytes(string(text), "RssAnon:")
+		m.ResidentMB += megabytes(string(text), "VmRSS:")
+		m.PrivateMB += megabytes(string(text), "RssAnon:")
 	}
-	w.peak.resident = max(w.peak.resident, resident)
-	w.peak.private = max(w.peak.private, private)
+	return &m
 }
 
 // cpuSeconds is the user and system time of all processes until now.
-func (w *processWatch) cpuSeconds() (sum float64) {
+func (p processes) cpuSeconds() (sum float64, ok bool) {
 	const ticksPerSecond = 100 // USER_HZ of Linux, whatever the kernel's own tick
-	for _, pid := range w.pids {
+	for _, pid := range p {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			w.broken = true
-			return 0
+			return 0, false
 		}
 		// The name in parentheses may hold anything; the fields after it are separated by blanks.
 		_, rest, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest)
 		if len(fields) < 13 {
-			w.broken = true
-			return 0
+			return 0, false
 		}
 		for _, f := range fields[11:13] { // utime and stime
 			n, _ := strconv.ParseFloat(f, 64)
 			sum += n / ticksPerSecond
 		}
 	}
-	return sum
+	return sum, true
 }
 
 func megabytes(status, name string) float64 {

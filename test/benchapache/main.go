@@ -3,17 +3,20 @@
 //
 //	go run ./test/benchapache --binary bin/bolide
 //	go run ./test/benchapache --binary bin/bolide --table pop
+//	go run ./test/benchapache --binary bin/bolide --table kinds
 //
 // Each server runs alone, is warmed up with what is measured before it is measured, and each
 // figure is the median of several runs (three unless told otherwise). The generator is
 // `bolide bench`, which counts every message: a run that loses one fails the whole. The table
-// of POP has a column for each of the ways in which Apache keeps what is in flight.
+// of POP has a column for each of the ways in which Apache keeps what is in flight; that of the
+// kinds of messages says of a server that can't do something what was seen.
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,6 +53,15 @@ type workload struct {
 	args   []string
 	count  int  // 0 where the arguments give a duration
 	pinned bool // server and generator on a core each
+	more   []number
+}
+
+// number is another argument that is less in a smaller run.
+type number struct {
+	flag  string
+	full  int
+	least int
+	unit  string
 }
 
 var workloads = []workload{
@@ -91,8 +103,8 @@ func run(ctx context.Context) error {
 	flag.IntVar(&m.runs, "runs", 3, "measured runs of each workload")
 	flag.Float64Var(&m.scale, "scale", 1, "factor for the number of messages")
 	flag.StringVar(&m.only, "only", "", "workloads whose names hold this, and nothing else")
-	flag.StringVar(&f.table, "table", "all", "what is measured: all (all protocols, Apache with its defaults) or pop (POP over Remoting, Apache in each of its ways)")
-	flag.StringVar(&f.servers, "servers", "", "servers to measure (default apache,bolide, with --table pop "+strings.Join(popServerNames(), ",")+")")
+	flag.StringVar(&f.table, "table", "all", "what is measured: all (all protocols, Apache with its defaults) or pop (POP over Remoting, Apache in each of its ways)\nor kinds (timers, transactions, lite topics)")
+	flag.StringVar(&f.servers, "servers", "", "servers to measure (default apache,bolide, with --table pop "+serverNames(popServers)+")")
 	flag.StringVar(&m.apache.BrokerHeap, "broker-heap", "1g", "heap of Apache's broker")
 	flag.StringVar(&m.apache.ProxyHeap, "proxy-heap", "1g", "heap of Apache's proxy")
 	flag.IntVar(&f.bigLog, "big-log", 10, "GiB of the log that Bolide is started with; 0 leaves that out")
@@ -112,8 +124,10 @@ func run(ctx context.Context) error {
 		return m.tableOfAll(ctx, f)
 	case "pop":
 		return m.tableOfPop(ctx, f)
+	case "kinds":
+		return m.tableOfKinds(ctx, f)
 	}
-	return fmt.Errorf("--table %q is neither all nor pop", f.table)
+	return fmt.Errorf("--table %q is none of all, pop and kinds", f.table)
 }
 
 // tableOfAll measures both servers with every workload and what else is compared.
@@ -300,12 +314,19 @@ func (m *measurer) measureSync(ctx context.Context, name string, f *figures) err
 	return s.Stop()
 }
 
+// errIncomplete: the run has ended, and has a result, but not every message was seen once and
+// in its time.
+var errIncomplete = errors.New("not complete")
+
 // bench runs the generator once.
 func (m *measurer) bench(ctx context.Context, s *servers.Server, w workload, part float64) (r bench.Result, err error) {
 	args := append([]string{"bench"}, w.args...)
 	args = append(args, "--json", "--quiet", "--namesrv", s.Namesrv, "--grpc", s.GRPC)
 	if w.count > 0 {
 		args = append(args, "--count", fmt.Sprint(max(1000, int(float64(w.count)*m.scale*part))))
+	}
+	for _, n := range w.more {
+		args = append(args, n.flag, fmt.Sprint(max(n.least, int(float64(n.full)*m.scale*part)), n.unit))
 	}
 	for _, pid := range s.Processes() {
 		args = append(args, "--server-pid", fmt.Sprint(pid))
@@ -317,16 +338,23 @@ func (m *measurer) bench(ctx context.Context, s *servers.Server, w workload, par
 	if w.pinned {
 		cmd = exec.CommandContext(ctx, "taskset", append([]string{"-c", "1", m.binary}, args...)...)
 	}
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer
+	cmd.Stderr = io.MultiWriter(os.Stderr, &said)
 	out, err := cmd.Output()
-	if err != nil {
-		return r, fmt.Errorf("%w\n%s", err, out)
+	switch {
+	case ctx.Err() != nil:
+		return r, context.Cause(ctx)
+	case err != nil && len(out) == 0:
+		return r, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
-	if err := json.Unmarshal(out, &r); err != nil {
-		return r, err
+	if broken := json.Unmarshal(out, &r); broken != nil {
+		return r, broken
 	}
 	if r.Server == nil {
 		return r, fmt.Errorf("no figures of processes %v", s.Processes())
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w: %s\n%s", errIncomplete, bytes.TrimSpace(said.Bytes()), out)
 	}
 	return r, nil
 }

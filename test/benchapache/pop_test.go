@@ -26,7 +26,7 @@ func TestTableOfPop(t *testing.T) {
 		"bolide":    {none: runsOf(101, 2.5, 1, 8)},
 	}
 	var table bytes.Buffer
-	printPop(&table, []popServer{popServers[0], popServers[2], popServers[4]}, all)
+	printPop(&table, []column{popServers[0], popServers[2], popServers[4]}, all)
 	lines := strings.Split(table.String(), "\n")
 	for i, want := range []string{
 		"| workload | figure | Apache, defaults | Apache, KV | Bolide | of the defaults | of the best | aim |",
@@ -46,7 +46,7 @@ func TestTableOfPop(t *testing.T) {
 
 // TestEveryPopServerIsKnown: the table's ratios go by these names.
 func TestEveryPopServerIsKnown(t *testing.T) {
-	if names := strings.Join(popServerNames(), ","); names != "apache,apache-buffer,apache-kv,apache-kv-buffer,bolide" {
+	if names := serverNames(popServers); names != "apache,apache-buffer,apache-kv,apache-kv-buffer,bolide" {
 		t.Error(names)
 	}
 }
