@@ -206,10 +206,14 @@ func (w *wire) group() string {
 // liteGroup is a group of consumers of the topic's lite topics.
 func (w *wire) liteGroup(topic string) string {
 	group := w.fresh("group")
-	w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, fmt.Appendf(nil,
-		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"attributes":{"+lite.bind.topic":%q}}`,
-		group, topic)))
+	w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, liteGroupBody(group, topic)))
 	return group
+}
+
+func liteGroupBody(group, topic string) []byte {
+	return fmt.Appendf(nil,
+		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"attributes":{"+lite.bind.topic":%q}}`,
+		group, topic)
 }
 
 func (w *wire) putGroup(name string, retryQueues int) *remoting.Command {

@@ -90,18 +90,45 @@ func installOnce(ctx context.Context, dir string, commands ...*exec.Cmd) error {
 	return os.WriteFile(done, nil, 0o644)
 }
 
+// scriptTopics are the topics of the scripts' cases. A topic of type LITE has a group of its own.
+var scriptTopics = []struct{ name, kind string }{
+	{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"SQL92", "NORMAL"}, {"BATCH", "NORMAL"}, {"FIFO", "FIFO"},
+	{"PRIORITY", "PRIORITY"}, {"DELAY", "DELAY"}, {"TRANSACTION", "TRANSACTION"}, {"LITE", "LITE"}, {"LITE_SIMPLE", "LITE"},
+}
+
 // script runs the suite of a client in another language, with topics made for it.
 func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) error {
 	cmd.Env = append(os.Environ(), append(h.target.Env(), env...)...)
 	cmd.Env = append(cmd.Env, fmt.Sprintf("COMPAT_COUNT=%d", min(h.count, 2000)), "COMPAT_ONLY="+h.only)
-	for _, t := range []struct{ name, kind string }{{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"FIFO", "FIFO"}, {"PRIORITY", "PRIORITY"}} {
-		topic := fmt.Sprintf("script-%s-%d", strings.ToLower(t.name), time.Now().UnixNano())
-		if err := h.createTopic(ctx, topic, t.kind); err != nil {
+	if h.apache {
+		cmd.Env = append(cmd.Env, "COMPAT_APACHE=yes")
+	}
+	for _, t := range scriptTopics {
+		name := fmt.Sprintf("script-%s-%d", strings.ToLower(strings.ReplaceAll(t.name, "_", "-")), time.Now().UnixNano())
+		if err := h.createTopic(ctx, name, t.kind); err != nil {
 			return err
 		}
-		cmd.Env = append(cmd.Env, "COMPAT_TOPIC_"+t.name+"="+topic)
+		cmd.Env = append(cmd.Env, "COMPAT_TOPIC_"+t.name+"="+name)
+		if t.kind != "LITE" {
+			continue
+		}
+		if err := h.createLiteGroup(ctx, name, name); err != nil {
+			return err
+		}
+		cmd.Env = append(cmd.Env, "COMPAT_GROUP_"+t.name+"="+name)
 	}
 	return h.stream(cmd, func(line string) bool { return verdict.MatchString(line) || strings.Contains(line, "Error") })
+}
+
+// createLiteGroup makes a group that consumes the lite topics of topic.
+func (h *harness) createLiteGroup(ctx context.Context, group, topic string) error {
+	c := transport.NewClient(transport.ClientOptions{})
+	defer c.Close()
+	r, err := c.Call(ctx, h.target.Broker, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, liteGroupBody(group, topic))
+	if err != nil || r.Code != remoting.ResSuccess {
+		return fmt.Errorf("create group %s: %v, %+v", group, err, r)
+	}
+	return nil
 }
 
 // createTopic makes a topic of eight queues and waits until it has a route.

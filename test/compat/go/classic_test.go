@@ -15,13 +15,14 @@ import (
 
 func init() { rlog.SetLogLevel("fatal") }
 
-func classicProducer(t *testing.T, s server) rocketmq.Producer {
+func classicProducer(t *testing.T, s server, options ...producer.Option) rocketmq.Producer {
 	t.Helper()
-	p, err := rocketmq.NewProducer(
+	p, err := rocketmq.NewProducer(append([]producer.Option{
 		producer.WithNameServer([]string{s.namesrv}),
 		producer.WithGroupName(fresh(t, "producers")),
 		producer.WithInstanceName(fresh(t, "instance")),
-		producer.WithRetry(0))
+		producer.WithRetry(0),
+	}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

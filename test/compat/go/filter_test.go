@@ -123,9 +123,7 @@ func TestV5SQL92(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatalf("start the push consumer: %v", err)
 	}
+	defer stopLater(c)
 	v5SendAll(newLedger(t, filterSamples), v5Producer(t, s, topic), topic)
 	in.check(t)
-	if err := c.GracefulStop(); err != nil {
-		t.Errorf("stop: %v", err)
-	}
 }

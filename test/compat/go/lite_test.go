@@ -61,7 +61,7 @@ func newLitePush(t *testing.T, s server, topic, group string, consume func(m *rm
 	if err := c.Start(); err != nil {
 		t.Fatalf("start the lite push consumer: %v", err)
 	}
-	t.Cleanup(func() { c.GracefulStop() })
+	t.Cleanup(func() { stopLater(c) })
 	return c
 }
 

@@ -30,7 +30,7 @@ func TestV5Priority(t *testing.T) {
 		}
 	}
 	c := v5Simple(t, s, group, topic)
-	defer c.GracefulStop()
+	defer stopLater(c)
 	var got []int32
 	for deadline := time.Now().Add(time.Minute); len(got) < len(sent) && time.Now().Before(deadline); {
 		messages, err := c.Receive(context.Background(), 1, 30*time.Second)

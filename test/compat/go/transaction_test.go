@@ -107,7 +107,7 @@ func TestV5Transactions(t *testing.T) {
 		o.note(o.seen, m.GetBody())
 		return rmq.SUCCESS
 	})
-	defer c.GracefulStop()
+	defer stopLater(c)
 	o.wait(t)
 }
 

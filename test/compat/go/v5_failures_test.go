@@ -127,7 +127,7 @@ func TestV5HandlerFails(t *testing.T) {
 		}
 		return rmq.SUCCESS
 	})
-	defer c.GracefulStop()
+	defer stopLater(c)
 	var bodies []string
 	for i := range 10 {
 		bodies = append(bodies, fmt.Sprintf("fails-%d", i), fmt.Sprintf("panics-%d", i), fmt.Sprintf("parked-%d", i))
@@ -167,7 +167,7 @@ func TestV5NoAck(t *testing.T) {
 	s.createGroup(t, group, 16, false)
 	sendBodies(t, s, topic, "left alone")
 	c := v5Simple(t, s, group, topic)
-	defer c.GracefulStop()
+	defer stopLater(c)
 	first := receive(t, c, 10*time.Second, 40*time.Second)
 	at := time.Now()
 	if first.GetDeliveryAttempt() != 1 {
@@ -202,7 +202,7 @@ func TestV5Extends(t *testing.T) {
 	s.createGroup(t, group, 16, false)
 	sendBodies(t, s, topic, "takes long")
 	c := v5Simple(t, s, group, topic)
-	defer c.GracefulStop()
+	defer stopLater(c)
 	mv := receive(t, c, 10*time.Second, 40*time.Second)
 	if err := c.ChangeInvisibleDuration(mv, 40*time.Second); err != nil {
 		t.Fatalf("change invisible duration: %v", err)
@@ -233,7 +233,7 @@ func TestV5ConsumerGoesAway(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	c := v5Simple(t, s, group, topic)
-	defer c.GracefulStop()
+	defer stopLater(c)
 	again := receive(t, c, 10*time.Second, 60*time.Second)
 	if string(again.GetBody()) != string(held.GetBody()) {
 		t.Errorf("%q came, %q was left", again.GetBody(), held.GetBody())
@@ -257,7 +257,7 @@ func TestV5DeadLetter(t *testing.T) {
 		d.add(mv)
 		return rmq.FAILURE
 	})
-	defer c.GracefulStop()
+	defer stopLater(c)
 	sendBodies(t, s, topic, "hopeless")
 	deadline := time.Now().Add(90 * time.Second)
 	for {

@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// stopLater stops a consumer that its test needs no more. A push consumer waits for the end of its
+// long poll; nobody waits for that.
+func stopLater(c interface{ GracefulStop() error }) { go c.GracefulStop() }
+
 func v5Config(s server, group string) *rmq.Config {
 	return &rmq.Config{Endpoint: s.grpc, ConsumerGroup: group, Credentials: &credentials.SessionCredentials{}}
 }

@@ -1,9 +1,11 @@
 'use strict';
-// The official Node client against a server: sends, both consumers, redelivery, order. The
-// environment names the gRPC address, topics that exist, and the number of messages of the
-// large cases. Each case prints one line, PASS or FAIL.
+// The official Node client against a server: sends, both consumers, and each kind of message.
+// The environment names the gRPC address, topics and a group that exist, and the number of
+// messages of the large cases. Each case prints one line, PASS or FAIL. Cases that wait for
+// real time run beside the others.
 const crypto = require('node:crypto');
-const { Producer, SimpleConsumer, PushConsumer, ConsumeResult, FilterExpression } = require('rocketmq-client-nodejs');
+const { Producer, SimpleConsumer, PushConsumer, LitePushConsumerBuilder, ConsumeResult, FilterExpression } = require('rocketmq-client-nodejs');
+const { FilterType, TransactionResolution } = require('rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb');
 
 const endpoints = process.env.COMPAT_GRPC;
 const count = Number(process.env.COMPAT_COUNT);
@@ -16,19 +18,22 @@ const fresh = (kind) => `node-${kind}-${crypto.randomUUID().slice(0, 8)}`;
 const all = (topic) => new Map([[topic, FilterExpression.SUB_ALL]]);
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
+const numbersBelow = (n) => Array.from({ length: n }, (_, i) => i);
+
+const sample = (topic, n) => ({
+  topic,
+  body: Buffer.concat([Buffer.from(`${n}:`), tail]),
+  tag: `tag${n % 3}`,
+  keys: [`key-${n}`],
+  properties: new Map([['text', text], ['number', `${n}`]]),
+});
+
 async function sendAll(topic, numbers, group) {
   const producer = new Producer({ endpoints, namespace, logger: silent });
   await producer.startup();
   try {
     for (const n of numbers) {
-      await producer.send({
-        topic,
-        body: Buffer.concat([Buffer.from(`${n}:`), tail]),
-        tag: `tag${n % 3}`,
-        keys: [`key-${n}`],
-        properties: new Map([['text', text]]),
-        messageGroup: group ? group(n) : undefined,
-      });
+      await producer.send({ ...sample(topic, n), messageGroup: group ? group(n) : undefined });
     }
   } finally {
     await producer.shutdown();
@@ -48,7 +53,7 @@ async function simple(topic) {
   const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('simple'), subscriptions: all(topic), awaitDuration: 5000 });
   await consumer.startup();
   try {
-    await sendAll(topic, Array.from({ length: count }, (_, i) => i));
+    await sendAll(topic, numbersBelow(count));
     const seen = new Set();
     let duplicates = 0;
     for (const end = Date.now() + 120_000; Date.now() < end;) {
@@ -119,7 +124,7 @@ async function push(topic) {
   });
   await consumer.startup();
   try {
-    await sendAll(topic, Array.from({ length: count }, (_, i) => i));
+    await sendAll(topic, numbersBelow(count));
     for (const end = Date.now() + 150_000; seen.size < count && Date.now() < end;) await sleep(50);
     if (seen.size !== count || twice.length > 0) throw new Error(`${seen.size} of ${count}, twice: ${twice.slice(0, 5)}`);
     return `${count} messages, ${failed.size} of them after a failure`;
@@ -141,7 +146,7 @@ async function fifo(topic) {
     consumers.push(c);
   }
   try {
-    await sendAll(topic, Array.from({ length: each * groups }, (_, i) => i), (n) => `g${n % groups}`);
+    await sendAll(topic, numbersBelow(each * groups), (n) => `g${n % groups}`);
     const end = Date.now() + 90_000;
     await Promise.all(consumers.map(async (c) => {
       while (left > 0 && Date.now() < end) {
@@ -188,24 +193,164 @@ async function priority(topic) {
   }
 }
 
-async function main() {
-  const cases = [['simple consumer', simple, 'COMPAT_TOPIC_SIMPLE'], ['push consumer', push, 'COMPAT_TOPIC_PUSH'],
-    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO'],
-    ['priority', priority, 'COMPAT_TOPIC_PRIORITY']];
-  for (const [name, run, topic] of cases) {
-    if (!name.includes(process.env.COMPAT_ONLY || '')) continue;
-    const began = Date.now();
-    let verdict = 'PASS';
-    let result;
-    try {
-      result = await run(process.env[topic]);
-    } catch (e) {
-      console.error(e);
-      verdict = 'FAIL';
-      result = String(e);
+// Receives until there is enough and, after that, a poll finds nothing more.
+async function receiveUntil(consumer, ms, enough, received) {
+  for (const end = Date.now() + ms; Date.now() < end;) {
+    const messages = await consumer.receive(16, 60_000);
+    for (const m of messages) {
+      received(m);
+      await consumer.ack(m);
     }
-    console.log(`${verdict} node ${name} (${((Date.now() - began) / 1000).toFixed(1)} s): ${result}`);
+    if (messages.length === 0 && enough()) return;
   }
+}
+
+const countIn = (map, key) => map.set(key, (map.get(key) || 0) + 1);
+const inOrder = (map) => JSON.stringify([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
+const eachOnce = (numbers) => JSON.stringify(numbers.map((n) => [n, 1]));
+
+// What is sent for a time comes then, once, and what is taken back does not.
+async function timers(topic) {
+  const kept = 3;
+  const lateness = 15_000;
+  const due = new Map();
+  const seen = new Map();
+  const faults = [];
+  const producer = new Producer({ endpoints, namespace, logger: silent });
+  const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('timers'), subscriptions: all(topic), awaitDuration: 5000 });
+  await producer.startup();
+  await consumer.startup();
+  try {
+    const start = Date.now() + 8000;
+    for (const n of numbersBelow(kept + 1)) {
+      due.set(n, start + (n % kept) * 700);
+      const receipt = await producer.send({ ...sample(topic, n), deliveryTimestamp: new Date(due.get(n)) });
+      if (n === kept && (await producer.recallMessage(topic, receipt.recallHandle)).messageId !== receipt.messageId) {
+        throw new Error('another message was taken back');
+      }
+    }
+    await receiveUntil(consumer, 60_000, () => seen.size >= kept, (m) => {
+      const n = numberOf(m);
+      const late = Date.now() - due.get(n);
+      countIn(seen, n);
+      if (late < 0 || late > lateness || m.deliveryTimestamp.getTime() !== due.get(n)) faults.push(`message ${n} after ${late} ms, for ${m.deliveryTimestamp}`);
+    });
+    if (inOrder(seen) !== eachOnce(numbersBelow(kept)) || faults.length > 0) throw new Error(`received ${inOrder(seen)}, ${faults}`);
+    return `${kept} in time, one taken back`;
+  } finally {
+    await producer.shutdown();
+    await consumer.shutdown();
+  }
+}
+
+// By the number modulo 4 one is committed or rolled back at once, or when the server asks.
+async function transactions(topic) {
+  const n = 16;
+  const seen = new Map();
+  const asked = new Set();
+  const checker = {
+    async check(m) {
+      asked.add(numberOf(m));
+      return numberOf(m) % 4 === 2 ? TransactionResolution.COMMIT : TransactionResolution.ROLLBACK;
+    },
+  };
+  const producer = new Producer({ endpoints, namespace, logger: silent, topic, checker });
+  const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('transactions'), subscriptions: all(topic), awaitDuration: 5000 });
+  await producer.startup();
+  await consumer.startup();
+  try {
+    for (const i of numbersBelow(n)) {
+      const transaction = producer.beginTransaction();
+      await producer.send(sample(topic, i), transaction);
+      if (i % 4 === 0) await transaction.commit();
+      if (i % 4 === 1) await transaction.rollback();
+    }
+    const open = numbersBelow(n).filter((i) => i % 4 >= 2);
+    await receiveUntil(consumer, 150_000, () => seen.size >= n / 2 && open.every((i) => asked.has(i)), (m) => countIn(seen, numberOf(m)));
+    if (inOrder(seen) !== eachOnce(numbersBelow(n).filter((i) => i % 2 === 0)) || asked.size !== open.length) {
+      throw new Error(`received ${inOrder(seen)}, asked about ${[...asked]}`);
+    }
+    return `received ${seen.size} of ${n}, asked about ${asked.size}`;
+  } finally {
+    await producer.shutdown();
+    await consumer.shutdown();
+  }
+}
+
+// A filter on properties.
+async function sql92(topic) {
+  const seen = new Map();
+  const filter = new FilterExpression("number BETWEEN 20 AND 39 AND TAGS <> 'tag0'", FilterType.SQL);
+  const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('sql92'), subscriptions: new Map([[topic, filter]]), awaitDuration: 5000 });
+  await consumer.startup();
+  try {
+    await sendAll(topic, numbersBelow(60));
+    const want = numbersBelow(60).filter((n) => n >= 20 && n < 40 && n % 3 !== 0);
+    await receiveUntil(consumer, 60_000, () => seen.size >= want.length, (m) => countIn(seen, numberOf(m)));
+    if (inOrder(seen) !== eachOnce(want)) throw new Error(`received ${inOrder(seen)}`);
+    return `${want.length} of 60 messages`;
+  } finally {
+    await consumer.shutdown();
+  }
+}
+
+// A lite push consumer gets the messages of the lite topics that it has subscribed to, in order.
+async function litePush(topic) {
+  const lites = ['l0', 'l1', 'l2'];
+  const each = 5;
+  const got = new Map();
+  let left = lites.length * each;
+  const consumer = await new LitePushConsumerBuilder()
+    .setClientConfiguration({ endpoints, namespace, logger: silent })
+    .setConsumerGroup(process.env.COMPAT_GROUP_LITE)
+    .bindTopic(topic)
+    .setMessageListener({
+      consume(m) {
+        got.set(m.liteTopic, [...(got.get(m.liteTopic) || []), numberOf(m)]);
+        left--;
+        return ConsumeResult.SUCCESS;
+      },
+    })
+    .build();
+  const producer = new Producer({ endpoints, namespace, logger: silent });
+  await producer.startup();
+  try {
+    for (const lite of lites) await consumer.subscribeLite(lite);
+    for (const n of numbersBelow(each)) {
+      for (const liteTopic of [...lites, 'other']) await producer.send({ ...sample(topic, n), liteTopic });
+    }
+    for (const end = Date.now() + 60_000; left > 0 && Date.now() < end;) await sleep(50);
+    if (inOrder(got) !== JSON.stringify(lites.map((lite) => [lite, numbersBelow(each)]))) throw new Error(`received ${inOrder(got)}`);
+    return `${each} messages of each of ${lites.length} lite topics, in order`;
+  } finally {
+    await producer.shutdown();
+    await consumer.close();
+  }
+}
+
+async function run([name, test, topic]) {
+  const began = Date.now();
+  let verdict = 'PASS';
+  let result;
+  try {
+    result = await test(process.env[topic]);
+  } catch (e) {
+    console.error(e);
+    verdict = 'FAIL';
+    result = String(e);
+  }
+  console.log(`${verdict} node ${name} (${((Date.now() - began) / 1000).toFixed(1)} s): ${result}`);
+}
+
+async function main() {
+  const chosen = ([name]) => name.includes(process.env.COMPAT_ONLY || '');
+  const waiting = [['timers and recall', timers, 'COMPAT_TOPIC_DELAY'], ['transactions', transactions, 'COMPAT_TOPIC_TRANSACTION'],
+    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['sql92 filter', sql92, 'COMPAT_TOPIC_SQL92'], ['lite push consumer', litePush, 'COMPAT_TOPIC_LITE']];
+  const others = [['simple consumer', simple, 'COMPAT_TOPIC_SIMPLE'], ['push consumer', push, 'COMPAT_TOPIC_PUSH'],
+    ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO'], ['priority', priority, 'COMPAT_TOPIC_PRIORITY']];
+  const beside = waiting.filter(chosen).map(run);
+  for (const c of others.filter(chosen)) await run(c);
+  await Promise.all(beside);
   process.exit(0);
 }
 

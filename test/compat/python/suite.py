@@ -1,7 +1,8 @@
-"""The official Python client against a server: sends, both consumers, redelivery, order.
+"""The official Python client against a server: sends, both consumers, and each kind of message.
 
-The environment names the gRPC address, topics that exist, and the number of messages of
-the large cases. Each case prints one line, PASS or FAIL.
+The environment names the gRPC address, topics and a group that exist, and the number of
+messages of the large cases. Each case prints one line, PASS or FAIL. Cases that wait for
+real time run beside the others.
 """
 import os
 import threading
@@ -9,8 +10,10 @@ import time
 import traceback
 import uuid
 
-from rocketmq import (ClientConfiguration, ConsumeResult, Credentials, FilterExpression, Message, MessageListener,
-                      Producer, PushConsumer, SimpleConsumer)
+from rocketmq import (ClientConfiguration, ConsumeResult, Credentials, FilterExpression, LitePushConsumer,
+                      LiteSimpleConsumer, Message, MessageListener, Producer, PushConsumer, SimpleConsumer,
+                      TransactionChecker, TransactionResolution)
+from rocketmq.grpc_protocol import FilterType
 
 GRPC = os.environ["COMPAT_GRPC"]
 COUNT = int(os.environ["COMPAT_COUNT"])
@@ -25,17 +28,23 @@ def fresh(kind):
     return f"python-{kind}-{uuid.uuid4().hex[:8]}"
 
 
+def sample(topic, n):
+    m = Message()
+    m.topic = topic
+    m.body = f"{n}:".encode() + bytes(range(256))
+    m.tag = f"tag{n % 3}"
+    m.keys = f"key-{n}"
+    m.add_property("text", TEXT)
+    m.add_property("number", str(n))
+    return m
+
+
 def send_all(topic, numbers, group=None):
     producer = Producer(config(), (topic,))
     producer.startup()
     try:
         for n in numbers:
-            m = Message()
-            m.topic = topic
-            m.body = f"{n}:".encode() + bytes(range(256))
-            m.tag = f"tag{n % 3}"
-            m.keys = f"key-{n}"
-            m.add_property("text", TEXT)
+            m = sample(topic, n)
             if group:
                 m.message_group = group(n)
             producer.send(m)
@@ -211,20 +220,198 @@ def priority(topic):
         consumer.shutdown()
 
 
+def receive_until(consumer, limit, enough, received):
+    """Receives until there is enough and, after that, a poll finds nothing more."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        messages = consumer.receive(16, 60)
+        for m in messages or []:
+            received(m)
+            consumer.ack(m)
+        if not messages and enough():
+            return
+
+
+def timers(topic):
+    """What is sent for a time comes then, once, and what is taken back does not. This client's
+    times of delivery are whole seconds."""
+    count, back, lateness = 3, 3, 15
+    due, seen, faults = {}, {}, []
+    producer = Producer(config(), (topic,))
+    producer.startup()
+    consumer = SimpleConsumer(config(), fresh("timers"), {topic: FilterExpression()}, await_duration=5)
+    consumer.startup()
+    try:
+        start = int(time.time()) + 9
+        for n in range(count + 1):
+            m = sample(topic, n)
+            m.delivery_timestamp = due[n] = start + n % count
+            receipt = producer.send(m)
+            if n == back and producer.recall_message(topic, receipt.recall_handle) != receipt.message_id:
+                raise AssertionError("another message was taken back")
+
+        def received(m):
+            n, late = number(m), time.time() - due[number(m)]
+            seen[n] = seen.get(n, 0) + 1
+            if not 0 <= late < lateness or m.delivery_timestamp != due[n] * 1000:
+                faults.append(f"message {n} after {late:.3f} s, for {m.delivery_timestamp}")
+
+        receive_until(consumer, 60, lambda: len(seen) >= count, received)
+        if seen != {n: 1 for n in range(count)} or faults:
+            raise AssertionError(f"received {seen}, {faults}")
+        return f"{count} in time, one taken back"
+    finally:
+        producer.shutdown()
+        consumer.shutdown()
+
+
+class Checker(TransactionChecker):
+    def __init__(self):
+        self.asked = set()
+
+    def check(self, message):
+        n = number(message)
+        self.asked.add(n)
+        return TransactionResolution.COMMIT if n % 4 == 2 else TransactionResolution.ROLLBACK
+
+
+def transactions(topic):
+    """By the number modulo 4 one is committed or rolled back at once, or when the server asks."""
+    count, seen, checker = 16, {}, Checker()
+    producer = Producer(config(), (topic,), checker=checker)
+    producer.startup()
+    consumer = SimpleConsumer(config(), fresh("transactions"), {topic: FilterExpression()}, await_duration=5)
+    consumer.startup()
+    try:
+        for n in range(count):
+            transaction = producer.begin_transaction()
+            producer.send(sample(topic, n), transaction)
+            if n % 4 == 0:
+                transaction.commit()
+            elif n % 4 == 1:
+                transaction.rollback()
+
+        def received(m):
+            seen[number(m)] = seen.get(number(m), 0) + 1
+
+        open_ones = {n for n in range(count) if n % 4 >= 2}
+        receive_until(consumer, 150, lambda: len(seen) >= count / 2 and checker.asked >= open_ones, received)
+        if seen != {n: 1 for n in range(0, count, 2)} or checker.asked != open_ones:
+            raise AssertionError(f"received {seen}, asked about {checker.asked}")
+        return f"received {len(seen)} of {count}, asked about {len(checker.asked)}"
+    finally:
+        producer.shutdown()
+        consumer.shutdown()
+
+
+def sql92(topic):
+    """A filter on properties."""
+    count, seen = 60, {}
+    consumer = SimpleConsumer(config(), fresh("sql92"), {topic: FilterExpression("number BETWEEN 20 AND 39 AND TAGS <> 'tag0'", FilterType.SQL)}, await_duration=5)
+    consumer.startup()
+    try:
+        send_all(topic, range(count))
+
+        def received(m):
+            seen[number(m)] = seen.get(number(m), 0) + 1
+
+        want = {n: 1 for n in range(20, 40) if n % 3}
+        receive_until(consumer, 60, lambda: len(seen) >= len(want), received)
+        if seen != want:
+            raise AssertionError(f"received {seen}")
+        return f"{len(want)} of {count} messages"
+    finally:
+        consumer.shutdown()
+
+
+LITES, EACH = ("l0", "l1", "l2"), 5
+
+
+def send_lites(topic):
+    producer = Producer(config(), (topic,))
+    producer.startup()
+    try:
+        for n in range(EACH):
+            for lite in LITES + ("other",):
+                m = sample(topic, n)
+                m.lite_topic = lite
+                producer.send(m)
+    finally:
+        producer.shutdown()
+
+
+def check_lites(got):
+    if got != {lite: list(range(EACH)) for lite in LITES}:
+        raise AssertionError(f"received {got}")
+    return f"{EACH} messages of each of {len(LITES)} lite topics, in order"
+
+
+def lite_push(topic):
+    got, done = {}, threading.Event()
+
+    def consume(m):
+        got.setdefault(m.lite_topic, []).append(number(m))
+        if sum(map(len, got.values())) == EACH * len(LITES):
+            done.set()
+        return ConsumeResult.SUCCESS
+
+    consumer = LitePushConsumer(config(), os.environ["COMPAT_GROUP_LITE"], topic, Listener(consume))
+    consumer.startup()
+    try:
+        for lite in LITES:
+            consumer.subscribe_lite(lite)
+        send_lites(topic)
+        done.wait(60)
+        return check_lites(got)
+    finally:
+        consumer.shutdown()
+
+
+def lite_simple(topic):
+    """Apache's server takes no such consumer."""
+    got = {}
+    consumer = LiteSimpleConsumer(topic, config(), os.environ["COMPAT_GROUP_LITE_SIMPLE"], await_duration=5)
+    try:
+        consumer.startup()
+        for lite in LITES:
+            consumer.subscribe_lite(lite)
+    except Exception as e:
+        if os.environ.get("COMPAT_APACHE"):
+            return f"refused: {' '.join(repr(e).split())[:100]}"
+        raise
+    try:
+        send_lites(topic)
+        receive_until(consumer, 60, lambda: sum(map(len, got.values())) >= EACH * len(LITES),
+                      lambda m: got.setdefault(m.lite_topic, []).append(number(m)))
+        return check_lites(got)
+    finally:
+        consumer.shutdown()
+
+
+def run(name, case, topic):
+    began = time.monotonic()
+    try:
+        result, verdict = case(os.environ[topic]), "PASS"
+    except BaseException as e:  # noqa: B902
+        traceback.print_exc()
+        result, verdict = " ".join(repr(e).split()), "FAIL"
+    print(f"{verdict} python {name} ({time.monotonic() - began:.1f} s): {result}", flush=True)
+
+
 def main():
-    cases = [("simple consumer", simple, "COMPAT_TOPIC_SIMPLE"), ("push consumer", push, "COMPAT_TOPIC_PUSH"),
-             ("redelivery", redelivery, "COMPAT_TOPIC_AGAIN"), ("fifo, unprepared group", fifo, "COMPAT_TOPIC_FIFO"),
-             ("priority", priority, "COMPAT_TOPIC_PRIORITY")]
-    for name, case, topic in cases:
-        if os.environ.get("COMPAT_ONLY", "") not in name:
-            continue
-        began = time.monotonic()
-        try:
-            result, verdict = case(os.environ[topic]), "PASS"
-        except BaseException as e:  # noqa: B902
-            traceback.print_exc()
-            result, verdict = " ".join(repr(e).split()), "FAIL"
-        print(f"{verdict} python {name} ({time.monotonic() - began:.1f} s): {result}", flush=True)
+    waiting = [("timers and recall", timers, "COMPAT_TOPIC_DELAY"), ("transactions", transactions, "COMPAT_TOPIC_TRANSACTION"),
+               ("redelivery", redelivery, "COMPAT_TOPIC_AGAIN"), ("sql92 filter", sql92, "COMPAT_TOPIC_SQL92"),
+               ("lite push consumer", lite_push, "COMPAT_TOPIC_LITE"), ("lite simple consumer", lite_simple, "COMPAT_TOPIC_LITE_SIMPLE")]
+    others = [("simple consumer", simple, "COMPAT_TOPIC_SIMPLE"), ("push consumer", push, "COMPAT_TOPIC_PUSH"),
+              ("fifo, unprepared group", fifo, "COMPAT_TOPIC_FIFO"), ("priority", priority, "COMPAT_TOPIC_PRIORITY")]
+    chosen = [[c for c in cases if os.environ.get("COMPAT_ONLY", "") in c[0]] for cases in (waiting, others)]
+    threads = [threading.Thread(target=run, args=c) for c in chosen[0]]
+    for t in threads:
+        t.start()
+    for c in chosen[1]:
+        run(*c)
+    for t in threads:
+        t.join()
     os._exit(0)
 
 

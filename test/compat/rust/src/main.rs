@@ -1,13 +1,17 @@
-//! The official Rust client against a server: sends, its simple consumer, redelivery, order.
-//! The environment names the gRPC address, topics that exist, and the number of messages of
-//! the large case. Each case prints one line, PASS or FAIL.
+//! The official Rust client against a server: sends, its simple consumer, and each kind of
+//! message that it knows. The environment names the gRPC address, topics that exist, and the
+//! number of messages of the large case. Each case prints one line, PASS or FAIL. Cases that
+//! wait for real time run beside the others.
 use rocketmq::conf::{ClientOption, ProducerOption, SimpleConsumerOption};
 use rocketmq::model::common::{FilterExpression, FilterType};
 use rocketmq::model::message::{MessageBuilder, MessageView};
+use rocketmq::model::transaction::{Transaction, TransactionResolution};
 use rocketmq::{Producer, SimpleConsumer};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::env;
-use std::time::{Duration, Instant};
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const TEXT: &str = "größe 消息 / \"quoted\" {a:1} = ; , 🚀";
 
@@ -33,20 +37,33 @@ async fn consumer(topic: &str, group: &str) -> Result<SimpleConsumer, String> {
     Ok(c)
 }
 
-async fn send_all(topic: &str, count: usize, groups: usize) -> Result<(), String> {
+fn producer_option(topic: &str) -> ProducerOption {
     let mut o = ProducerOption::default();
     o.set_topics(vec![topic]);
-    let mut p = Producer::new(o, client()).map_err(|e| e.to_string())?;
+    o
+}
+
+async fn producer(topic: &str) -> Result<Producer, String> {
+    let mut p = Producer::new(producer_option(topic), client()).map_err(|e| e.to_string())?;
     p.start().await.map_err(|e| e.to_string())?;
+    Ok(p)
+}
+
+fn sample(topic: &str, n: usize) -> MessageBuilder {
+    let mut body = format!("{}:", n).into_bytes();
+    body.extend(tail());
+    MessageBuilder::builder()
+        .set_topic(topic)
+        .set_body(body)
+        .set_tag(format!("tag{}", n % 3))
+        .set_keys(vec![format!("key-{}", n)])
+        .set_properties(HashMap::from([("text", TEXT.to_string()), ("number", n.to_string())]))
+}
+
+async fn send_all(topic: &str, count: usize, groups: usize) -> Result<(), String> {
+    let p = producer(topic).await?;
     for n in 0..count {
-        let mut body = format!("{}:", n).into_bytes();
-        body.extend(tail());
-        let mut b = MessageBuilder::builder()
-            .set_topic(topic)
-            .set_body(body)
-            .set_tag(format!("tag{}", n % 3))
-            .set_keys(vec![format!("key-{}", n)])
-            .set_properties(HashMap::from([("text", TEXT)]));
+        let mut b = sample(topic, n);
         if groups > 0 {
             b = b.set_message_group(format!("g{}", n % groups));
         }
@@ -148,8 +165,133 @@ async fn fifo(topic: String, _: usize) -> Result<String, String> {
     Ok(format!("{} message groups of {} in order", groups, each))
 }
 
-fn print(name: &str, began: Instant, result: Result<String, String>) {
-    let (verdict, text) = match result {
+/// Receives until there is enough and, after that, a poll finds nothing more.
+async fn receive_until(
+    c: &SimpleConsumer,
+    topic: &str,
+    filter: &FilterExpression,
+    limit: u64,
+    enough: impl Fn(&BTreeMap<usize, usize>) -> bool,
+    check: impl Fn(usize, &MessageView) -> Result<(), String>,
+) -> Result<BTreeMap<usize, usize>, String> {
+    let mut seen = BTreeMap::new();
+    let end = Instant::now() + Duration::from_secs(limit);
+    while Instant::now() < end {
+        let messages = c
+            .receive_with(topic, filter, 16, Duration::from_secs(60))
+            .await
+            .map_err(|e| e.to_string())?;
+        if messages.is_empty() && enough(&seen) {
+            break;
+        }
+        for m in messages {
+            let n = number(&m)?;
+            check(n, &m)?;
+            *seen.entry(n).or_insert(0) += 1;
+            c.ack(&m).await.map_err(|e| e.to_string())?;
+        }
+    }
+    Ok(seen)
+}
+
+fn each_once(numbers: impl Iterator<Item = usize>) -> BTreeMap<usize, usize> {
+    numbers.map(|n| (n, 1)).collect()
+}
+
+/// What is sent for a time comes then, and once. This client's times are whole seconds.
+async fn timers(topic: String, _: usize) -> Result<String, String> {
+    let count = 3;
+    let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 9;
+    let c = consumer(&topic, &format!("rust-timers-{}", topic)).await?;
+    let p = producer(&topic).await?;
+    for n in 0..count {
+        let m = sample(&topic, n).set_delivery_timestamp((start + n as u64) as i64);
+        p.send(m.build().map_err(|e| e.to_string())?).await.map_err(|e| e.to_string())?;
+    }
+    let all = FilterExpression::new(FilterType::Tag, "*");
+    let seen = receive_until(&c, &topic, &all, 60, |seen| seen.len() >= count, |n, m| {
+        let due = UNIX_EPOCH + Duration::from_secs(start + n as u64);
+        match SystemTime::now().duration_since(due) {
+            Ok(late) if late < Duration::from_secs(15) && m.delivery_timestamp() == Some((start + n as u64) as i64) => Ok(()),
+            late => Err(format!("message {} after {:?}, for {:?}", n, late, m.delivery_timestamp())),
+        }
+    })
+    .await?;
+    p.shutdown().await.map_err(|e| e.to_string())?;
+    c.shutdown().await.map_err(|e| e.to_string())?;
+    if seen != each_once(0..count) {
+        return Err(format!("received {:?}", seen));
+    }
+    Ok(format!("{} in time", count))
+}
+
+/// By the number modulo 4 one is committed or rolled back at once, or when the server asks.
+async fn transactions(topic: String, _: usize) -> Result<String, String> {
+    let count = 16;
+    let asked = Arc::new(Mutex::new(BTreeSet::new()));
+    let notes = asked.clone();
+    let checker = move |_: String, m: MessageView| {
+        let n = number(&m).unwrap_or(usize::MAX);
+        notes.lock().unwrap().insert(n);
+        match n % 4 {
+            2 => TransactionResolution::COMMIT,
+            _ => TransactionResolution::ROLLBACK,
+        }
+    };
+    let c = consumer(&topic, &format!("rust-transactions-{}", topic)).await?;
+    let mut p = Producer::new_transaction_producer(producer_option(&topic), client(), Box::new(checker)).map_err(|e| e.to_string())?;
+    p.start().await.map_err(|e| e.to_string())?;
+    for n in 0..count {
+        let m = sample(&topic, n).enable_transaction().build().map_err(|e| e.to_string())?;
+        let transaction = p.send_transaction_message(m).await.map_err(|e| e.to_string())?;
+        match n % 4 {
+            0 => transaction.commit().await.map_err(|e| e.to_string())?,
+            1 => transaction.rollback().await.map_err(|e| e.to_string())?,
+            _ => {}
+        }
+    }
+    let open: BTreeSet<usize> = (0..count).filter(|n| n % 4 >= 2).collect();
+    let all = FilterExpression::new(FilterType::Tag, "*");
+    let enough = |seen: &BTreeMap<usize, usize>| seen.len() >= count / 2 && asked.lock().unwrap().is_superset(&open);
+    let seen = receive_until(&c, &topic, &all, 150, enough, |_, _| Ok(())).await?;
+    p.shutdown().await.map_err(|e| e.to_string())?;
+    c.shutdown().await.map_err(|e| e.to_string())?;
+    let asked = asked.lock().unwrap();
+    if seen != each_once((0..count).step_by(2)) || *asked != open {
+        return Err(format!("received {:?}, asked about {:?}", seen, asked));
+    }
+    Ok(format!("received {} of {}, asked about {}", seen.len(), count, asked.len()))
+}
+
+/// Messages of one call are stored each for itself; a filter on properties finds them.
+async fn batch_and_filter(topic: String, _: usize) -> Result<String, String> {
+    let (size, batches) = (10, 6);
+    let c = consumer(&topic, &format!("rust-batch-{}", topic)).await?;
+    let p = producer(&topic).await?;
+    for batch in 0..batches {
+        let mut messages = Vec::new();
+        for n in batch * size..(batch + 1) * size {
+            messages.push(sample(&topic, n).build().map_err(|e| e.to_string())?);
+        }
+        p.batch_send(messages).await.map_err(|e| e.to_string())?;
+    }
+    let filter = FilterExpression::new(FilterType::Sql, "number BETWEEN 20 AND 39 AND TAGS <> 'tag0'");
+    let want = each_once((20..40).filter(|n| n % 3 != 0));
+    let seen = receive_until(&c, &topic, &filter, 60, |seen| seen.len() >= want.len(), |_, _| Ok(())).await?;
+    p.shutdown().await.map_err(|e| e.to_string())?;
+    c.shutdown().await.map_err(|e| e.to_string())?;
+    if seen != want {
+        return Err(format!("received {:?}", seen));
+    }
+    Ok(format!("{} of {} messages in {} batches", want.len(), size * batches, batches))
+}
+
+async fn run<F: Future<Output = Result<String, String>>>(name: &str, topic: &str, count: usize, case: impl FnOnce(String, usize) -> F) {
+    if !name.contains(&env::var("COMPAT_ONLY").unwrap_or_default()) {
+        return;
+    }
+    let began = Instant::now();
+    let (verdict, text) = match case(env::var(format!("COMPAT_TOPIC_{}", topic)).unwrap(), count).await {
         Ok(t) => ("PASS", t),
         Err(t) => ("FAIL", t.replace('\n', " ")),
     };
@@ -159,11 +301,15 @@ fn print(name: &str, began: Instant, result: Result<String, String>) {
 #[tokio::main]
 async fn main() {
     let count: usize = env::var("COMPAT_COUNT").unwrap().parse().unwrap();
-    let topic = |name: &str| env::var(format!("COMPAT_TOPIC_{}", name)).unwrap();
-    let began = Instant::now();
-    print("simple consumer", began, simple(topic("SIMPLE"), count).await);
-    let began = Instant::now();
-    print("redelivery", began, redelivery(topic("AGAIN"), count).await);
-    let began = Instant::now();
-    print("fifo, unprepared group", began, fifo(topic("FIFO"), count).await);
+    let others = async {
+        run("simple consumer", "SIMPLE", count, simple).await;
+        run("batch and sql92 filter", "BATCH", count, batch_and_filter).await;
+        run("fifo, unprepared group", "FIFO", count, fifo).await;
+    };
+    tokio::join!(
+        others,
+        run("redelivery", "AGAIN", count, redelivery),
+        run("timers", "DELAY", count, timers),
+        run("transactions", "TRANSACTION", count, transactions),
+    );
 }

@@ -5,9 +5,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.apache.rocketmq.client.apis.ClientConfiguration;
 import org.apache.rocketmq.client.apis.ClientServiceProvider;
 import org.apache.rocketmq.client.apis.consumer.ConsumeResult;
@@ -38,7 +44,7 @@ final class Grpc {
             .build();
     }
 
-    private static Message message(String topic, Sample s) {
+    static Message message(String topic, Sample s) {
         MessageBuilder b = PROVIDER.newMessageBuilder().setTopic(topic).setKeys(s.key).setTag(s.tag).setBody(s.body);
         s.properties.forEach(b::addProperty);
         return b.build();
@@ -157,6 +163,48 @@ final class Grpc {
             }
             return "attempts 1 and 2, then no more";
         }
+    }
+
+    /** Each message group in its order, across one failure in it. */
+    static String fifo(Target target) throws Exception {
+        String topic = target.createTopic("FIFO");
+        int groups = 5;
+        int each = 20;
+        Map<String, List<Integer>> got = new ConcurrentHashMap<>();
+        Set<String> failed = ConcurrentHashMap.newKeySet();
+        CountDownLatch left = new CountDownLatch(groups * each);
+        try (PushConsumer consumer = PROVIDER.newPushConsumerBuilder()
+                .setClientConfiguration(configuration(target))
+                .setConsumerGroup(target.createGroup(16, true))
+                .setSubscriptionExpressions(Collections.singletonMap(topic, FilterExpression.SUB_ALL))
+                .setConsumptionThreadCount(16)
+                .setMessageListener(m -> {
+                    int number = bytes(m.getBody())[0];
+                    String of = m.getMessageGroup().orElse("");
+                    if (number == each / 2 && failed.add(of)) {
+                        return ConsumeResult.FAILURE;
+                    }
+                    got.computeIfAbsent(of, k -> Collections.synchronizedList(new ArrayList<>())).add(number);
+                    left.countDown();
+                    return ConsumeResult.SUCCESS;
+                })
+                .build();
+             Producer producer = producer(target, topic)) {
+            for (int number = 0; number < each; number++) {
+                for (int g = 0; g < groups; g++) {
+                    Message m = PROVIDER.newMessageBuilder().setTopic(topic).setMessageGroup("g" + g).setBody(new byte[] {(byte) number}).build();
+                    new Ledger(1).sendUntilStored(1, () -> producer.send(m));
+                }
+            }
+            if (!left.await(120, TimeUnit.SECONDS)) {
+                throw new AssertionError(left.getCount() + " did not come: " + got);
+            }
+        }
+        List<Integer> want = IntStream.range(0, each).boxed().toList();
+        if (got.size() != groups || got.values().stream().anyMatch(numbers -> !numbers.equals(want))) {
+            throw new AssertionError("out of order: " + got);
+        }
+        return groups + " message groups of " + each + " in order, " + failed.size() + " failed once";
     }
 
     private static MessageView next(SimpleConsumer consumer, int seconds) throws Exception {

@@ -69,15 +69,19 @@ public final class Suite {
         small.put("classic SQL92 filter", Filters::classic);
         small.put("grpc SQL92 filter", Filters::grpc);
         small.put("grpc redelivery", Grpc::redelivery);
+        small.put("grpc fifo", Grpc::fifo);
+        small.put("grpc lite push consumer", Lite::push);
         small.put("classic transactions", Transactions::classic);
         small.put("grpc transactions", Transactions::grpc);
         small.put("grpc timers and recall", Timers::grpc);
         small.put("classic timers and recall", Timers::classic);
+        small.put("classic delay levels", Timers::levels);
         small.put("grpc priority", Priority::grpc);
         small.put("classic priority", Priority::classic);
         small.put("classic request and reply", RequestReply::run);
+        small.put("classic batch", Batch::run);
         small.put("classic trace", Trace::run);
-        small.put("classic compressed bodies", Compressed::run);
+        small.put("compressed bodies", Compressed::run);
 
         String only = args.length > 0 ? args[0] : "";
         int passed = 0;

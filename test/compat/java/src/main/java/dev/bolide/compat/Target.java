@@ -71,13 +71,23 @@ final class Target {
     }
 
     String createGroup(int retries, boolean orderly) throws Exception {
-        String group = fresh("java-group");
         SubscriptionGroupConfig config = new SubscriptionGroupConfig();
-        config.setGroupName(group);
         config.setRetryMaxTimes(retries);
         config.setConsumeMessageOrderly(orderly);
+        return createGroup(config);
+    }
+
+    /** A group that consumes the lite topics of the topic. */
+    String createLiteGroup(String topic) throws Exception {
+        SubscriptionGroupConfig config = new SubscriptionGroupConfig();
+        config.setAttributes(Map.of("+lite.bind.topic", topic));
+        return createGroup(config);
+    }
+
+    private String createGroup(SubscriptionGroupConfig config) throws Exception {
+        config.setGroupName(fresh("java-group"));
         admin().getMQClientAPIImpl().createSubscriptionGroup(broker, config, 10_000);
-        return group;
+        return config.getGroupName();
     }
 
     /** How the group gets the topic's messages: assigned queues to pull, or POP. */
