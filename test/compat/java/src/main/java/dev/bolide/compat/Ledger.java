@@ -79,6 +79,18 @@ final class Ledger {
         complete.await(seconds, TimeUnit.SECONDS);
     }
 
+    /** Waits for the first so many different messages. */
+    void awaitSeen(int messages, int seconds) throws InterruptedException {
+        long end = System.nanoTime() + seconds * 1_000_000_000L;
+        while (seen() < messages && System.nanoTime() < end) {
+            Thread.sleep(10);
+        }
+    }
+
+    private synchronized int seen() {
+        return seen.cardinality();
+    }
+
     /** Fails on losses, wrong messages, and duplicates that no repeated send explains. */
     synchronized String check() {
         int missing = expected - seen.cardinality();

@@ -143,6 +143,7 @@ final class Pop {
                 // By the last round all four must know of each other, and requests from before
                 // be over.
                 if (i % 40 == 0 && i > 0) {
+                    ledger.awaitSeen(i + 1, 20);
                     boolean settled = i == 360 || queues.stream().allMatch(q -> q.size() <= 4);
                     if (!settled) {
                         Thread.sleep(4_000);
