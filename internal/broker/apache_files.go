@@ -20,6 +20,7 @@ const (
 	offsetsFile = "consumerOffset.json"
 	delaysFile  = "delayOffset.json"
 	modesFile   = "messageRequestMode.json"
+	halvesFile  = "transactionMetrics"
 )
 
 // openExports takes over what another server has written, and makes ready to write.
@@ -30,6 +31,7 @@ func (b *Broker) openExports(o *Options) (err error) {
 		exports.File{Name: offsetsFile, Export: func() ([]byte, error) { return b.Offsets.Export(nil) }, Import: b.importOffsets},
 		exports.File{Name: delaysFile, Export: b.Timer.Export, Import: b.Timer.Import},
 		exports.File{Name: modesFile, Export: func() ([]byte, error) { return b.Admin.ExportModes() }, Import: func(text []byte) error { return admin.ImportModes(b.State, text) }},
+		exports.File{Name: halvesFile, Export: b.Txn.Export},
 	)
 	return err
 }
@@ -84,6 +86,19 @@ func (b *Broker) export(file string) {
 	if b.exports != nil {
 		b.exports.Changed(file)
 	}
+}
+
+// txnEvents are the caller's, and the export's.
+func (b *Broker) txnEvents(o *Options) txn.Events {
+	events := o.Events.Txn
+	ended := events.Ended
+	events.Ended = func(topic string, committed bool, after time.Duration) {
+		b.export(halvesFile)
+		if ended != nil {
+			ended(topic, committed, after)
+		}
+	}
+	return events
 }
 
 // timerEvents are the caller's, and the export's.

@@ -129,7 +129,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
 		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels,
-		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, StoreHost: o.StoreHost, Find: b.find, Events: b.publishEvents(o)})
+		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, WallMilli: o.Clock.WallMilli, StoreHost: o.StoreHost, Find: b.find, Events: b.publishEvents(o)})
 	b.Reply = reply.New(reply.Options{Publish: b.Publish, Askers: b.Clients, Broker: o.Broker, NowMilli: o.Clock.NowMilli})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,
@@ -146,7 +146,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		return err
 	}
 	b.Txn, err = txn.Open(txn.Options{Store: b.engine, State: b.State, Publish: b.Publish, Offsets: b.Offsets, Topic: b.Topics.Get,
-		Producers: b.Clients.Producers, Broker: o.Broker, Clock: o.Clock, Events: o.Events.Txn, Log: o.Log,
+		Producers: b.Clients.Producers, Broker: o.Broker, Clock: o.Clock, Events: b.txnEvents(o), Log: o.Log,
 		MaxAge: func() time.Duration { return time.Duration(o.StoreConfig.Get().FileReservedTime) * time.Hour }})
 	if err != nil {
 		return err
@@ -374,6 +374,8 @@ func (b *Broker) topicsChanged(o *Options, changed []string) {
 			batch := b.State.NewBatch()
 			b.Pop.DropTopic(name, batch)
 			b.State.CommitAsync(batch, nil)
+			b.Timer.Gone()
+			b.Wheel.Gone(name)
 			b.LongPoll.WakeIf(func(w *longpoll.Waiter) bool { return w.Key.Topic == name })
 		}
 	}

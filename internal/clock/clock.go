@@ -3,12 +3,13 @@
 // the machine's clock; a test may move it with Advance.
 //
 // Invariants: Now never runs backwards and never stands still: when the machine's clock is
-// set back, it goes on from where it was, at the pace of the time that passes; Advance
-// stops at every due time on its way and goes on only when the work that was due there is
-// done.
+// set back, it goes on from where it was, at the pace of the time that passes. Wall is what
+// the machine's clock shows, for times that people have named: it follows every step. When
+// the machine's clock was stepped, all alarms know within a second of Watch. Advance stops
+// at every due time on its way and goes on only when the work that was due there is done.
 //
-// Neighbours: domain packages hold a *Clock and one Alarm per loop. Sockets, flushes,
-// long-poll deadlines and presence use package time plainly.
+// Neighbours: domain packages hold a *Clock and one Alarm per loop; broker runs Watch.
+// Sockets, flushes, long-poll deadlines and presence use package time plainly.
 package clock
 
 import (
@@ -28,6 +29,10 @@ type Clock struct {
 		// lapse until the machine's clock had caught up, which may take hours.
 		last   int64
 		lastAt time.Time
+		// How far the machine's clock was ahead of the time that has passed since began, when
+		// the alarms heard of it last. What sleeps, sleeps by the time that passes.
+		began  time.Time
+		lead   int64
 		alarms map[*Alarm]struct{}
 		idle   *sync.Cond // signalled when an alarm's owner goes back to waiting
 	}
@@ -41,8 +46,16 @@ func New() *Clock {
 	c.mu.idle = sync.NewCond(&c.mu.Mutex)
 	c.mu.lastAt = time.Now()
 	c.mu.last = c.mu.lastAt.UnixMilli()
+	c.mu.began, c.mu.lead = c.mu.lastAt, c.mu.last
 	return c
 }
+
+// stepped is by how many milliseconds the machine's clock may leave the time that passes
+// until that is a step.
+const stepped = 20
+
+// lookEvery is how often Watch looks at the clock.
+const lookEvery = time.Second
 
 // NowMilli is the protocol's time in milliseconds since 1970.
 func (c *Clock) NowMilli() int64 {
@@ -54,32 +67,69 @@ func (c *Clock) NowMilli() int64 {
 // Now is NowMilli as a time.Time.
 func (c *Clock) Now() time.Time { return time.UnixMilli(c.NowMilli()) }
 
+// WallMilli is what the machine's clock shows, in milliseconds since 1970. It runs backwards
+// where that does. It is for times that people have named, by clocks that are right: who
+// waits for one compares it with this, and is not early because the machine's clock was
+// wrong once.
+func (c *Clock) WallMilli() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, wall := c.readLocked()
+	return wall
+}
+
 func (c *Clock) nowLocked() int64 {
-	at := time.Now()
-	now := at.Add(c.mu.offset).UnixMilli()
-	if going := c.mu.last + at.Sub(c.mu.lastAt).Milliseconds(); now < going {
-		return going
-	}
-	c.mu.last, c.mu.lastAt = now, at
+	now, _ := c.readLocked()
 	return now
 }
 
+// readLocked is Now and Wall. Whoever reads the clock first after a step wakes all alarms.
+func (c *Clock) readLocked() (now, wall int64) {
+	at := time.Now()
+	wall = at.Add(c.mu.offset).UnixMilli()
+	lead := wall - at.Sub(c.mu.began).Milliseconds()
+	if by := lead - c.mu.lead; by > stepped || by < -stepped {
+		c.mu.lead = lead
+		for a := range c.mu.alarms {
+			a.poke()
+		}
+	}
+	if going := c.mu.last + at.Sub(c.mu.lastAt).Milliseconds(); wall < going {
+		return going, wall
+	}
+	c.mu.last, c.mu.lastAt = wall, at
+	return wall, wall
+}
+
+// Watch reads the clock now and then until ctx ends, so that a step of the machine's clock
+// is noticed when nobody else does anything.
+func (c *Clock) Watch(ctx context.Context) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			c.NowMilli()
+		}
+	}
+}
+
 // Step is what happens to c when somebody sets the machine's clock by d, forwards or
-// backwards. Unlike Advance it waits for nobody.
+// backwards: nobody is told.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nowLocked()
 	c.mu.offset += d
-	for a := range c.mu.alarms {
-		a.poke()
-	}
 }
 
 // Alarm is one loop's next due time. The owner calls Set and Wait in turn; other
 // goroutines may call Earlier to bring the due time forward.
 type Alarm struct {
 	clock   *Clock
+	wall    bool  // due is of Wall, not of Now
 	due     int64 // 0 = nothing due; guarded by clock.mu
 	waiting bool  // the owner is inside Wait; guarded by clock.mu
 	wake    chan struct{}
@@ -93,6 +143,24 @@ func (c *Clock) NewAlarm() *Alarm {
 	c.mu.alarms[a] = struct{}{}
 	c.mu.Unlock()
 	return a
+}
+
+// NewWallAlarm is NewAlarm for due times of Wall.
+func (c *Clock) NewWallAlarm() *Alarm {
+	a := c.NewAlarm()
+	c.mu.Lock()
+	a.wall = true
+	c.mu.Unlock()
+	return a
+}
+
+// nowLocked is the time that due times of a are compared with.
+func (a *Alarm) nowLocked() int64 {
+	now, wall := a.clock.readLocked()
+	if a.wall {
+		return wall
+	}
+	return now
 }
 
 // Set replaces the due time (milliseconds since 1970); 0 means that nothing is due.
@@ -124,7 +192,7 @@ func (a *Alarm) Wait(ctx context.Context) error {
 	for {
 		c.mu.Lock()
 		a.waiting = true
-		now := c.nowLocked()
+		now := a.nowLocked()
 		if a.due != 0 && a.due <= now {
 			a.due = 0
 			a.waiting = false
@@ -177,13 +245,17 @@ func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	target := c.nowLocked() + d.Milliseconds()
 	for {
+		now, wall := c.readLocked()
 		next := target
 		for a := range c.mu.alarms {
-			if a.due != 0 && a.due < next {
-				next = a.due
+			if due := a.due; due != 0 {
+				if a.wall {
+					due += now - wall
+				}
+				next = min(next, due)
 			}
 		}
-		if now := c.nowLocked(); next > now {
+		if next > now {
 			c.mu.offset += time.Duration(next-now) * time.Millisecond
 			c.mu.last += next - now
 		}
@@ -202,9 +274,8 @@ func (c *Clock) Advance(d time.Duration) {
 
 // busyLocked reports whether some owner has work that is due or in hand.
 func (c *Clock) busyLocked() bool {
-	now := c.nowLocked()
 	for a := range c.mu.alarms {
-		if !a.waiting || (a.due != 0 && a.due <= now) {
+		if !a.waiting || (a.due != 0 && a.due <= a.nowLocked()) {
 			return true
 		}
 	}

@@ -5,9 +5,13 @@
 //   - no message that a consumer got an OK for its acknowledgement comes again;
 //   - every other message still comes.
 //
+// Timers that are all due in one second are another load: each comes once, none early,
+// whatever ends the server while they are delivered.
+//
 // BOLIDE_CRASH_ROUNDS is the number of kills (2 when empty), BOLIDE_CRASH_SEED repeats a
 // run's random moments, BOLIDE_BINARY names a binary that is built already, and BOLIDE_CRASH_KEEP
-// a folder in which the data of a run that failed is left.
+// a folder in which the data of a run that failed is left, BOLIDE_CRASH_TIMERS the number
+// of timers (3,000 when empty).
 package crash
 
 import (
@@ -28,13 +32,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills servers; runs without -short, and 100 rounds of it by make crash")
 	}
-	binary := os.Getenv("BOLIDE_BINARY")
-	if binary == "" {
-		var err error
-		if binary, err = servers.BuildBolide(t.Context(), t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	binary := binaryOf(t)
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("BOLIDE_CRASH_SEED"), 10, 64); err == nil {
 		seed = s
@@ -68,6 +66,18 @@ func TestKill(t *testing.T) {
 			r.settle()
 		})
 	}
+}
+
+// binaryOf is the binary to run.
+func binaryOf(t *testing.T) string {
+	binary := os.Getenv("BOLIDE_BINARY")
+	if binary == "" {
+		var err error
+		if binary, err = servers.BuildBolide(t.Context(), t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return binary
 }
 
 // run is one series of kills on one data folder.

@@ -147,13 +147,20 @@ func (c *Remoting) CreateGroup() error {
 }
 
 // Send stores a message of this number.
-func (c *Remoting) Send(n int64) (bool, error) {
+func (c *Remoting) Send(n int64) (bool, error) { return c.send(n, "") }
+
+// SendTimer stores a message of this number that is to be delivered at a time.
+func (c *Remoting) SendTimer(n int64, at time.Time) (bool, error) {
+	return c.send(n, fmt.Sprintf("TIMER_DELIVER_MS\x01%d\x02", at.UnixMilli()))
+}
+
+func (c *Remoting) send(n int64, more string) (bool, error) {
 	body := make([]byte, 8+n%700)
 	binary.BigEndian.PutUint64(body, uint64(n))
 	a, err := c.call(remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
 		V2: true, ProducerGroup: "load-producers", Topic: c.place.Topic, DefaultTopic: "TBW102", DefaultTopicQueueNums: 4,
 		QueueID: int32(n % int64(c.place.Queues)), BornTimestamp: time.Now().UnixMilli(),
-		Properties: fmt.Sprintf("UNIQ_KEY\x01%032X\x02WAIT\x01true\x02", n),
+		Properties: fmt.Sprintf("UNIQ_KEY\x01%032X\x02WAIT\x01true\x02", n) + more,
 	}, body)
 	return err == nil && a.Code == remoting.ResSuccess, err
 }
@@ -296,6 +303,11 @@ func handleOf(m *message.Message, h remoting.PopMessageResponse, starts map[rece
 // ReadAll pulls the whole topic and counts each number.
 func (c *Remoting) ReadAll() (map[int64]int, error) {
 	counts := map[int64]int{}
+	return counts, c.Each(func(n int64, _ *message.Message) { counts[n]++ })
+}
+
+// Each pulls the whole topic.
+func (c *Remoting) Each(each func(n int64, m *message.Message)) error {
 	for queue := range int32(c.place.Queues) {
 		for offset := int64(0); ; {
 			a, err := c.call(remoting.ReqPullMessage, &remoting.PullMessageRequest{
@@ -303,14 +315,14 @@ func (c *Remoting) ReadAll() (map[int64]int, error) {
 				SysFlag: remoting.PullSubscription, Subscription: "*", ExpressionType: "TAG",
 			}, nil)
 			if err != nil {
-				return nil, fmt.Errorf("read queue %d: %w", queue, err)
+				return fmt.Errorf("read queue %d: %w", queue, err)
 			}
 			if a.Code == remoting.ResPullNotFound {
 				break
 			}
 			var h remoting.PullMessageResponse
 			if err := a.Decode(&h); err != nil || a.Code != remoting.ResSuccess {
-				return nil, errors.Join(err, fmt.Errorf("read queue %d at %d: code %d %s", queue, offset, a.Code, a.Remark))
+				return errors.Join(err, fmt.Errorf("read queue %d at %d: code %d %s", queue, offset, a.Code, a.Remark))
 			}
 			var m message.Message
 			for body := a.Body; len(body) > 0; {
@@ -319,13 +331,13 @@ func (c *Remoting) ReadAll() (map[int64]int, error) {
 					err = message.CheckCRC(body[:n])
 				}
 				if err != nil {
-					return nil, fmt.Errorf("queue %d offset %d: %w", queue, m.QueueOffset, err)
+					return fmt.Errorf("queue %d offset %d: %w", queue, m.QueueOffset, err)
 				}
 				body = body[n:]
-				counts[int64(binary.BigEndian.Uint64(m.Body))]++
+				each(int64(binary.BigEndian.Uint64(m.Body)), &m)
 			}
 			offset = h.NextBeginOffset
 		}
 	}
-	return counts, nil
+	return nil
 }

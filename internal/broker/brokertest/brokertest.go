@@ -34,7 +34,9 @@ type Options struct {
 	NearTimers int
 	// Wrap is put between the broker and its file system; nil: nothing.
 	Wrap func(*vfs.MemFS) vfs.FS
-	Log  *slog.Logger
+	// Check has the whole check run when the broker is opened, too.
+	Check bool
+	Log   *slog.Logger
 }
 
 // Broker is an open broker whose loops run.
@@ -68,6 +70,11 @@ func Open(t testing.TB, o Options) *Broker {
 		StoreHost: Host, Clock: o.Clock, Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000, NearTimers: o.NearTimers, WheelSlots: 10_000, TimerLog: 2000}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.Check {
+		if err := opened.Check(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b := &Broker{Broker: opened, t: t, o: o, group: lifecycle.New(slog.New(slog.DiscardHandler))}
 	for _, l := range b.Loops() {

@@ -33,7 +33,7 @@ import (
 type File struct {
 	Name   string                  // topics.json
 	Export func() ([]byte, error)  // makes the text
-	Import func(text []byte) error // replaces the table; an error leaves it as it was
+	Import func(text []byte) error // replaces the table; an error leaves it as it was. nil: nobody wants what others say
 }
 
 // Options is what the exports need. FS, Dir and State are required.
@@ -104,6 +104,9 @@ func (e *Exports) WasReplaced(name string) bool {
 
 // load decides what a file on disk means.
 func (e *Exports) load(f File) error {
+	if f.Import == nil {
+		return nil
+	}
 	known, err := e.sums(f.Name)
 	if err != nil {
 		return err

@@ -2,20 +2,14 @@ package pop_test
 
 import (
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/bolidemq/bolide/internal/broker"
+	"github.com/bolidemq/bolide/internal/broker/brokertest"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/topic"
-	"github.com/bolidemq/bolide/internal/config"
-	"github.com/bolidemq/bolide/internal/lifecycle"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -30,135 +24,58 @@ import (
 // place. Power is cut under synchronous flush, the process killed under the other (R003,
 // R006, R013, R018).
 func TestEveryWrite(t *testing.T) {
-	stride := 1
-	if testing.Short() {
-		stride = 7
-	}
-	for _, flush := range []string{"ASYNC_FLUSH", "SYNC_FLUSH"} {
-		t.Run(flush, func(t *testing.T) {
-			n := 0
-			for ; ; n += stride {
-				l := &life{t: t, flush: flush, at: n, rng: rand.New(rand.NewPCG(uint64(n), 3)), fs: vfs.NewCrashableMem()}
-				if sprung := l.run(); !sprung || t.Failed() {
-					break
-				}
-			}
-			t.Logf("crashed before each of %d writes", n)
-		})
-	}
+	brokertest.EveryWrite(t, brokertest.Options{}, func(l *brokertest.Life) brokertest.Course {
+		return &life{Life: l, stored: map[string]bool{}, acked: map[string]bool{}, forwarded: map[string]bool{}, asked: map[string]bool{}}
+	})
 }
 
 // life is one life of a broker, and what it promised before its end.
 type life struct {
-	t     *testing.T
-	flush string
-	at    int // the write before which it ends
-	rng   *rand.Rand
-	fs    *vfs.MemFS
-	trap  pop.Trap
-
+	*brokertest.Life
 	stored, acked, forwarded map[string]bool
 	asked                    map[string]bool // to be acknowledged or forwarded, with whatever answer
 }
 
-func (l *life) open() runningBroker {
-	bc, sc := config.DefaultBroker(), config.DefaultStore()
-	sc.MappedFileSizeCommitLog, sc.MappedFileSizeConsume, sc.MaxMessageSize = 16<<10, 20*64, 4<<10
-	sc.FlushDiskType, sc.FlushIntervalCommitLog = l.flush, 20
-	b, err := broker.Open(broker.Options{FS: l.trap.Wrap(l.fs), Dir: "data", Broker: config.NewLive(bc), StoreConfig: config.NewLive(sc),
-		StoreHost: netip.MustParseAddrPort("127.0.0.1:10911"), Log: slog.New(slog.NewTextHandler(l.t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
-		Tune: broker.Tuning{IndexSlots: 20, IndexEntries: 100, MaxWaiting: 100}})
-	if err != nil {
-		l.t.Fatalf("write %d: %v", l.at, err)
-	}
-	if err := b.Check(); err != nil {
-		l.t.Fatalf("write %d: %v", l.at, err)
-	}
-	g := lifecycle.New(slog.New(slog.DiscardHandler))
-	for _, loop := range b.Loops() {
-		g.Go(loop.Name, loop.Run)
-	}
-	return runningBroker{b, g}
-}
-
-func (l *life) close(b runningBroker) {
-	b.Quiesce()
-	_ = b.loops.Stop()
-	_ = b.Close()
-}
-
-// run reports whether the life was long enough to end before the write.
-func (l *life) run() bool {
-	l.stored, l.acked, l.forwarded, l.asked = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	b := l.open()
+// Prepare makes the topics.
+func (l *life) Prepare(b *brokertest.Broker) {
 	l.create(b, "t", "")
 	l.create(b, "f", "FIFO")
-	percent := 100
-	if l.flush == "SYNC_FLUSH" {
-		percent = l.rng.IntN(3) * 50
-	}
-	l.trap.Arm(l.at, percent, l.rng)
-	l.live(b)
-	sprung := l.trap.Caught()
-	l.trap.Disarm()
-	if !sprung {
-		l.trap.Arm(0, percent, l.rng)
-		l.trap.Now(l.fs)
-	}
-	// Twice in a row: somewhere in the recovery, and then the rest of it.
-	for _, again := range []bool{true, false} {
-		left := l.trap.Take()
-		if left == nil {
-			break // the recovery wrote less than that
-		}
-		l.close(b)
-		l.fs = left
-		if again {
-			l.trap.Arm(l.rng.IntN(40), percent, l.rng)
-		}
-		b = l.open()
-		l.trap.Disarm()
-	}
-	l.settle(b)
-	l.trap.Take()
-	l.close(b)
-	return sprung
 }
 
-func (l *life) create(b runningBroker, name, kind string) {
+func (l *life) create(b *brokertest.Broker, name, kind string) {
 	cfg := topic.New(name)
 	cfg.ReadQueues, cfg.WriteQueues = 1, 1
 	if kind != "" {
 		cfg.Attributes = map[string]string{"+message.type": kind}
 	}
 	if err := b.Topics.Put(cfg); err != nil {
-		l.t.Fatal(err)
+		l.Fatal(err)
 	}
 	g, err := b.Groups.GetOrCreate("g")
 	if err != nil {
-		l.t.Fatal(err)
+		l.Fatal(err)
 	}
 	g = g.Clone()
 	g.RetryMaxTimes = 1
 	if err := b.Groups.Put(g); err != nil {
-		l.t.Fatal(err)
+		l.Fatal(err)
 	}
 }
 
 // promise notes what was answered before the end.
 func (l *life) promise(kept map[string]bool, id string, err error) {
-	if err == nil && !l.trap.Caught() {
+	if err == nil && !l.Over() {
 		kept[id] = true
 	}
 }
 
-// live is the short life. After its end it goes on without being believed.
-func (l *life) live(b runningBroker) {
+// Live is the short life. After its end it goes on without being believed.
+func (l *life) Live(b *brokertest.Broker) {
 	l.send(b, "t", 1, 8)
 	l.send(b, "f", 9, 11)
 	got := l.pop(b, "t", 6, 60_000)
 	if len(got) != 6 {
-		l.t.Fatalf("write %d: %d messages", l.at, len(got))
+		l.Fatalf("write %d: %d messages", l.At, len(got))
 	}
 	l.ack(b, "t", got[0])
 	l.change(b, "t", &got[1], 30_000)
@@ -187,7 +104,7 @@ func (l *life) live(b runningBroker) {
 	}
 }
 
-func (l *life) send(b runningBroker, topic string, from, to int) {
+func (l *life) send(b *brokertest.Broker, topic string, from, to int) {
 	for i := from; i <= to; i++ {
 		id := fmt.Sprint("m", i)
 		done := make(chan error, 1)
@@ -205,19 +122,19 @@ type lent struct {
 	handle receipt.Handle
 }
 
-func (l *life) pop(b runningBroker, topic string, n int, invisible int64) (got []lent) {
+func (l *life) pop(b *brokertest.Broker, topic string, n int, invisible int64) (got []lent) {
 	done := make(chan struct{})
 	b.Pop.Pop(pop.Request{Group: "g", Topic: topic, QueueID: -1, Max: n, Invisible: invisible}, func(res pop.Result, err error) {
 		defer close(done)
 		if err != nil {
-			l.t.Error(err)
+			l.Error(err)
 		}
 		for i := range res.Batches {
 			batch := &res.Batches[i]
 			for j := range batch.Records {
 				var m message.Message
 				if _, err := message.DecodeStored(batch.Records[j].Bytes, &m); err != nil {
-					l.t.Error(err)
+					l.Error(err)
 				}
 				id, _, _ := strings.Cut(string(m.Body), ".")
 				got = append(got, lent{id, res.Handle(batch, &batch.Records[j], "b")})
@@ -230,7 +147,7 @@ func (l *life) pop(b runningBroker, topic string, n int, invisible int64) (got [
 }
 
 // retry pops until it gets id, and acknowledges what else comes.
-func (l *life) retry(b runningBroker, id string, invisible int64) lent {
+func (l *life) retry(b *brokertest.Broker, id string, invisible int64) lent {
 	for range 10 {
 		for _, d := range l.pop(b, "t", 1, invisible) {
 			if d.id == id {
@@ -239,18 +156,18 @@ func (l *life) retry(b runningBroker, id string, invisible int64) lent {
 			l.ack(b, "t", d)
 		}
 	}
-	l.t.Fatalf("write %d: %s did not come back", l.at, id)
+	l.Fatalf("write %d: %s did not come back", l.At, id)
 	return lent{}
 }
 
-func (l *life) ack(b runningBroker, topic string, d lent) {
+func (l *life) ack(b *brokertest.Broker, topic string, d lent) {
 	l.asked[d.id] = true
 	done := make(chan error, 1)
 	b.Pop.Ack("g", topic, d.handle, func(err error) { done <- err })
 	l.promise(l.acked, d.id, <-done)
 }
 
-func (l *life) ackBatch(b runningBroker, topic string, all []lent) {
+func (l *life) ackBatch(b *brokertest.Broker, topic string, all []lent) {
 	var handles []receipt.Handle
 	for _, d := range all {
 		l.asked[d.id] = true
@@ -263,7 +180,7 @@ func (l *life) ackBatch(b runningBroker, topic string, all []lent) {
 	}
 }
 
-func (l *life) ackBits(b runningBroker, topic string, d lent) {
+func (l *life) ackBits(b *brokertest.Broker, topic string, d lent) {
 	l.asked[d.id] = true
 	done := make(chan error, 1)
 	h := d.handle
@@ -272,18 +189,18 @@ func (l *life) ackBits(b runningBroker, topic string, d lent) {
 	l.promise(l.acked, d.id, <-done)
 }
 
-func (l *life) change(b runningBroker, topic string, d *lent, invisible int64) {
+func (l *life) change(b *brokertest.Broker, topic string, d *lent, invisible int64) {
 	done := make(chan error, 1)
 	b.Pop.ChangeInvisible("g", topic, d.handle, invisible, false, func(h receipt.Handle, err error) {
 		d.handle = h
 		done <- err
 	})
 	if err := <-done; err != nil {
-		l.t.Errorf("write %d: change of %s: %v", l.at, d.id, err)
+		l.Errorf("write %d: change of %s: %v", l.At, d.id, err)
 	}
 }
 
-func (l *life) forward(b runningBroker, topic string, d lent) {
+func (l *life) forward(b *brokertest.Broker, topic string, d lent) {
 	l.asked[d.id] = true
 	done := make(chan error, 1)
 	b.Pop.Forward("g", topic, d.handle, func(err error) { done <- err })
@@ -291,14 +208,14 @@ func (l *life) forward(b runningBroker, topic string, d lent) {
 }
 
 // in counts the messages that a topic holds, by id.
-func (l *life) in(b runningBroker, topic string) map[string]int {
+func (l *life) in(b *brokertest.Broker, topic string) map[string]int {
 	all := map[string]int{}
 	for off := b.Store.MinOffset(topic, 0); off < b.Store.MaxOffset(topic, 0); off++ {
 		res := b.Store.Read(storage.ReadRequest{Topic: topic, Offset: off, MaxMessages: 1})
 		for _, rec := range res.Records {
 			var m message.Message
 			if _, err := message.DecodeStored(rec.Bytes, &m); err != nil {
-				l.t.Error(err)
+				l.Error(err)
 			}
 			id, _, _ := strings.Cut(string(m.Body), ".")
 			all[id]++
@@ -309,17 +226,17 @@ func (l *life) in(b runningBroker, topic string) map[string]int {
 }
 
 // await waits until dispatch has shown a message.
-func (l *life) await(b runningBroker, topic, id string) {
+func (l *life) await(b *brokertest.Broker, topic, id string) {
 	for limit := time.Now().Add(20 * time.Second); l.in(b, topic)[id] == 0; time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(limit) {
-			l.t.Fatalf("write %d: %s is not in %s", l.at, id, topic)
+			l.Fatalf("write %d: %s is not in %s", l.At, id, topic)
 		}
 	}
 	l.dispatched(b)
 }
 
 // dispatched waits until no delivery awaits its copy.
-func (l *life) dispatched(b runningBroker) {
+func (l *life) dispatched(b *brokertest.Broker) {
 	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
 		claimed := 0
 		for _, v := range b.Pop.Dump(nil) {
@@ -333,13 +250,13 @@ func (l *life) dispatched(b runningBroker) {
 			return
 		}
 		if time.Now().After(limit) {
-			l.t.Fatalf("write %d: %d deliveries await their copies", l.at, claimed)
+			l.Fatalf("write %d: %d deliveries await their copies", l.At, claimed)
 		}
 	}
 }
 
-// settle consumes what is left and looks where each message went: to one place.
-func (l *life) settle(b runningBroker) {
+// Settle consumes what is left and looks where each message went: to one place.
+func (l *life) Settle(b *brokertest.Broker) {
 	came := map[string]int{}
 	for quiet := 0; quiet < 3; quiet++ {
 		for _, name := range []string{"t", "f"} {
@@ -349,7 +266,7 @@ func (l *life) settle(b runningBroker) {
 				done := make(chan error, 1)
 				b.Pop.Ack("g", name, d.handle, func(err error) { done <- err })
 				if err := <-done; err != nil {
-					l.t.Errorf("write %d: ack of %s: %v", l.at, d.id, err)
+					l.Errorf("write %d: ack of %s: %v", l.At, d.id, err)
 				}
 			}
 		}
@@ -357,7 +274,7 @@ func (l *life) settle(b runningBroker) {
 		l.dispatched(b)
 	}
 	if err := b.Check(); err != nil {
-		l.t.Errorf("write %d: %v", l.at, err)
+		l.Errorf("write %d: %v", l.At, err)
 	}
 	dead := l.in(b, names.DeadLetter("g"))
 	for i := 1; i <= 11; i++ {
@@ -365,24 +282,24 @@ func (l *life) settle(b runningBroker) {
 		places := came[id] + dead[id]
 		switch {
 		case l.acked[id] && came[id] > 0:
-			l.t.Errorf("write %d: %s came back after its OK", l.at, id)
+			l.Errorf("write %d: %s came back after its OK", l.At, id)
 		case l.forwarded[id] && (came[id] > 0 || dead[id] != 1):
-			l.t.Errorf("write %d: %s is a dead letter, and came %d times and is %d times among the dead letters", l.at, id, came[id], dead[id])
+			l.Errorf("write %d: %s is a dead letter, and came %d times and is %d times among the dead letters", l.At, id, came[id], dead[id])
 		case places > 1:
-			l.t.Errorf("write %d: %s came %d times and is %d times among the dead letters", l.at, id, came[id], dead[id])
+			l.Errorf("write %d: %s came %d times and is %d times among the dead letters", l.At, id, came[id], dead[id])
 		case l.stored[id] && !l.asked[id] && places == 0:
-			l.t.Errorf("write %d: %s is lost", l.at, id)
+			l.Errorf("write %d: %s is lost", l.At, id)
 			l.where(b)
 		}
 	}
 }
 
 // where shows what there is.
-func (l *life) where(b runningBroker) {
+func (l *life) where(b *brokertest.Broker) {
 	for _, q := range b.Store.Queues() {
-		l.t.Logf("%s: %v", q.Topic, l.in(b, q.Topic))
+		l.Logf("%s: %v", q.Topic, l.in(b, q.Topic))
 	}
 	for _, v := range b.Pop.Dump(nil) {
-		l.t.Logf("%+v", v)
+		l.Logf("%+v", v)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/storage/storetest"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -72,7 +73,7 @@ type model struct {
 	waited    bool     // this step waited for a commit
 	doomed    []string // topics or a group whose deletion may have been cut off
 	fell      []string // the same for a group
-	trap      Trap
+	trap      storetest.Trap
 	caughtAt  int // appends of the store when the trap closed
 	answers   []func()
 }

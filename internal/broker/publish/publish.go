@@ -72,6 +72,7 @@ type Options struct {
 	Levels    Levels
 	Timers    func() TimerRules // nil: on, up to 3 days
 	NowMilli  func() int64      // the protocol's time; nil: the machine's
+	WallMilli func() int64      // what the machine's clock shows, for times that senders name; nil: NowMilli
 	// Find finds stored messages by topic and key, the newest first. nil: there are none.
 	Find   func(topic, key string, max int, begin, end int64) ([]storage.Record, error)
 	Events Events
@@ -110,6 +111,9 @@ func New(o Options) *Publisher {
 	}
 	if o.NowMilli == nil {
 		o.NowMilli = func() int64 { return time.Now().UnixMilli() }
+	}
+	if o.WallMilli == nil {
+		o.WallMilli = o.NowMilli
 	}
 	if o.Ordered == nil {
 		o.Ordered = func(string) bool { return false }

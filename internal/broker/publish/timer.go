@@ -31,7 +31,7 @@ func (p *Publisher) dueOf(m *message.Message, t *traits, limited bool) (due int6
 	if limited && !rules.Enabled {
 		return 0, fmt.Errorf("%w: timerWheelEnable is false", ErrTimersOff)
 	}
-	now := p.o.NowMilli()
+	now := p.o.WallMilli()
 	due, field, err := askedTime(m.Properties, now)
 	if err != nil || due <= now {
 		return 0, err

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
 // Apache RocketMQ keeps the same messages in three places below the store's folder: the
@@ -40,6 +42,7 @@ const (
 	blankSize  = 16
 	slotSize   = 32
 	checkSize  = 4096
+	checkHead  = 56
 	blankMagic = -875286124 // 0xBBCCDDEE xor 1880681594
 
 	magicNormal = 1
@@ -57,12 +60,45 @@ type checkpoint struct {
 	masterQueue int64
 }
 
+// text is the file's, of which all but checkHead bytes are empty.
 func (c *checkpoint) text(now int64) []byte {
 	b := make([]byte, checkSize)
 	for i, v := range []int64{c.readTime, c.logEnd, c.queueOffset, c.masterQueue, 0, now, 1} {
 		binary.BigEndian.PutUint64(b[8*i:], uint64(v))
 	}
 	return b
+}
+
+// Checkpoint is how far the timers are, as Apache's broker says it to others: all before the
+// second that is delivered next has left, and the whole queue is in the index.
+func (w *Wheel) Checkpoint() []byte {
+	now := w.o.Clock.WallMilli()
+	w.mu.Lock()
+	next, earliest := w.mu.next, now
+	if len(w.mu.near) > 0 {
+		earliest = min(now, w.mu.near[0].due)
+	}
+	w.mu.Unlock()
+	c := checkpoint{readTime: earliest / grain * grain, queueOffset: next, masterQueue: next}
+	return c.text(now)[:checkHead]
+}
+
+// ExportCounts is the text of Apache's timermetrics.
+func (w *Wheel) ExportCounts() []byte {
+	now := w.o.Clock.WallMilli()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var c remoting.WaitingCounts
+	c.TimingCount = make(map[string]remoting.WaitingCount)
+	for topic, n := range w.mu.counts {
+		at := cmp.Or(w.mu.counted[topic], now)
+		c.TimingCount[topic] = remoting.WaitingCount{Count: n, TimeStamp: at}
+		c.DataVersion.Timestamp = max(c.DataVersion.Timestamp, at)
+	}
+	for topic := range w.mu.arrived {
+		c.DataVersion.Counter += w.mu.arrived[topic] + w.mu.delivered[topic]
+	}
+	return remoting.Marshal(&c)
 }
 
 func (a *ApacheFiles) path(elem ...string) string {
@@ -163,7 +199,7 @@ func (w *Wheel) takeOver(at checkpoint, text []byte) error {
 	if err := im.units(units, false); err != nil {
 		return err
 	}
-	now := w.o.Clock.NowMilli()
+	now := w.o.Clock.WallMilli()
 	if err := w.eachQueued(from, high, func(e *entry, m *message.Message) { im.add(e, m, e.due <= now) }); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (w *Wheel) WriteApache() error {
 	if err := w.o.State.Commit(w.o.State.NewBatch()); err != nil { // with what is collected
 		return err
 	}
-	now := w.o.Clock.NowMilli()
+	now := w.o.Clock.WallMilli()
 	at := checkpoint{readTime: now / grain * grain, queueOffset: high, masterQueue: high}
 	wheel, err := w.writeUnits(&at, now, high)
 	if err == nil {
@@ -39,6 +39,9 @@ func (w *Wheel) WriteApache() error {
 	}
 	if err == nil {
 		err = a.FS.MkdirAll(a.path("config"), 0o755)
+	}
+	if err == nil {
+		err = a.replace(w.ExportCounts(), "config", "timermetrics")
 	}
 	text := at.text(now)
 	if err == nil {

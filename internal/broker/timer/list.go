@@ -4,6 +4,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
@@ -90,7 +92,7 @@ type Figures struct {
 	Late      int64 // how long the next message has been due, in milliseconds; 0: it is not
 	Arrived   map[string]int64
 	Delivered map[string]int64
-	Within    []Bound
+	Within    []Bound // not older than a scan of the next day allows
 }
 
 // Bound is how many messages are due within a time.
@@ -102,21 +104,9 @@ type Bound struct {
 // bounds are Apache's.
 var bounds = []int64{5, 60, 300, 900, 3600, 14_400, 28_800, 86_400}
 
-// Figures counts what waits. Of what is in the database it reads the keys of the next day.
-func (w *Wheel) Figures() (Figures, error) {
-	now := w.o.Clock.NowMilli()
-	f := Figures{Within: make([]Bound, len(bounds))}
-	for i, s := range bounds {
-		f.Within[i].Seconds = s
-	}
-	count := func(due, n int64) {
-		for i := range bounds {
-			if due <= now+bounds[i]*1000 {
-				f.Within[i].Messages += n // of all that are due until then, as at Apache's
-				break
-			}
-		}
-	}
+// Figures counts what waits.
+func (w *Wheel) Figures() (f Figures, err error) {
+	now := w.o.Clock.WallMilli()
 	m := &w.mu
 	m.Lock()
 	for _, n := range m.counts {
@@ -126,6 +116,55 @@ func (w *Wheel) Figures() (Figures, error) {
 	if len(m.near) > 0 && m.near[0].due < now {
 		f.Late = now - m.near[0].due
 	}
+	m.Unlock()
+	f.Within, err = w.horizon.get(func() ([]Bound, error) { return w.within(now) })
+	return f, err
+}
+
+// horizon is how many messages were due within which time when that was counted last. A count
+// that took long serves two hundred times as long, so that whoever asks often does not keep
+// the server busy.
+type horizon struct {
+	mu     sync.Mutex
+	within []Bound
+	until  time.Time
+}
+
+const (
+	horizonServes = 200
+	horizonCheap  = 2 * time.Millisecond // what takes no longer is counted each time
+)
+
+func (h *horizon) get(count func() ([]Bound, error)) ([]Bound, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	began := time.Now()
+	if began.Before(h.until) {
+		return h.within, nil
+	}
+	within, err := count()
+	if took := time.Since(began); err == nil && took > horizonCheap {
+		h.within, h.until = within, began.Add(horizonServes*took)
+	}
+	return within, err
+}
+
+// within counts by due time. Of what is in the database it reads the keys of the next day.
+func (w *Wheel) within(now int64) ([]Bound, error) {
+	out := make([]Bound, len(bounds))
+	for i, s := range bounds {
+		out[i].Seconds = s
+	}
+	count := func(due, n int64) {
+		for i := range bounds {
+			if due <= now+bounds[i]*1000 {
+				out[i].Messages += n // of all that are due until then, as at Apache's
+				break
+			}
+		}
+	}
+	m := &w.mu
+	m.Lock()
 	for p := range m.puts {
 		count(p.due, 1)
 	}
@@ -149,5 +188,5 @@ func (w *Wheel) Figures() (Figures, error) {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return f, err
+	return out, err
 }

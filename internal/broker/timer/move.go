@@ -33,9 +33,8 @@ func (w *Wheel) Move(end int64) error {
 		return err
 	}
 	moved := 0
-	for len(list) > 0 {
-		batch := list[:min(len(list), wheelWindow)]
-		list = list[len(batch):]
+	for at := 0; at < len(list); at += wheelWindow {
+		batch := list[at:min(at+wheelWindow, len(list))]
 		n, err := w.moveBatch(batch)
 		moved += n
 		if err != nil {
@@ -45,11 +44,24 @@ func (w *Wheel) Move(end int64) error {
 	if moved > 0 {
 		w.o.Log.Info("timers were moved to the log's end while the log file that they were in goes", "messages", moved)
 	}
-	// Whoever had a place claimed has the record in hand or has written its successor.
-	if list, err = w.before(end); err == nil && len(list) > 0 {
-		err = fmt.Errorf("%w: %d", errOnTheWay, len(list))
+	// Whoever had a place claimed has the record in hand or has written its successor. No place
+	// before end is new: what is dispatched comes behind it.
+	if left := w.waiting(list); left > 0 {
+		return fmt.Errorf("%w: %d", errOnTheWay, left)
 	}
-	return err
+	return nil
+}
+
+// waiting counts those of a list that have not left their places.
+func (w *Wheel) waiting(list []entry) (n int) {
+	for i := range list {
+		w.mu.Lock()
+		if w.knownLocked(list[i].place) {
+			n++
+		}
+		w.mu.Unlock()
+	}
+	return n
 }
 
 // before lists the messages whose records lie before a log offset.

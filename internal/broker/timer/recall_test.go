@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -21,7 +22,7 @@ func TestFailedRecallAnswersAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	w, err := OpenWheel(WheelOptions{State: db, Clock: clock.New()})
+	w, err := OpenWheel(WheelOptions{State: db, Topic: func(name string) (*topic.Config, bool) { return topic.New(name), true }, Clock: clock.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -17,6 +18,7 @@ type tally struct {
 	mu    sync.Mutex
 	level []counted
 	names map[string]string // one copy of each topic's name
+	stale atomic.Bool       // a topic is gone, and what waits for it counts no more
 }
 
 // counted is the messages of a level from first to before next.
@@ -36,7 +38,7 @@ type run struct {
 func (t *Timer) Waiting() (map[string]int64, error) {
 	t.tally.mu.Lock()
 	defer t.tally.mu.Unlock()
-	if t.tally.level == nil {
+	if t.tally.stale.Swap(false) || t.tally.level == nil {
 		t.tally.level, t.tally.names = make([]counted, len(t.levels)), make(map[string]string)
 	}
 	out := make(map[string]int64)
@@ -127,6 +129,9 @@ func (t *Timer) countKept(n int, c *counted, end int64) error {
 	return nil
 }
 
+// Gone notes that a topic was deleted.
+func (t *Timer) Gone() { t.tally.stale.Store(true) }
+
 // destination is the topic that a record waits to go to, "" for none.
 func (t *Timer) destination(record []byte) string {
 	var m message.Message
@@ -134,6 +139,9 @@ func (t *Timer) destination(record []byte) string {
 		return ""
 	}
 	name := m.Properties.Value(message.PropertyRealTopic)
+	if cfg, ok := t.o.Topic(name); !ok || m.PhysicalOffset < cfg.Birth {
+		return ""
+	}
 	if known, ok := t.tally.names[name]; ok {
 		return known
 	}

@@ -74,7 +74,9 @@ type Wheel struct {
 	o     WheelOptions
 	alarm *clock.Alarm
 	moved chan struct{} // a place has ended
-	mu    struct {
+	// horizon is for who wants figures.
+	horizon horizon
+	mu      struct {
 		sync.Mutex
 		near               entries             // a heap: all that are due before edge and not claimed for delivery
 		edge               place               // from here on they are in the database only
@@ -84,6 +86,7 @@ type Wheel struct {
 		retryAt            int64               //
 		counts             map[string]int64    // by topic
 		recounts           map[string]struct{} // counts to be stored
+		counted            map[string]int64    // when a count was stored last
 		arrived, delivered map[string]int64    // by topic, since the start
 		next               int64               // offset in the timers' queue that the index goes up to
 		puts               map[place]entry     // to be stored
@@ -94,6 +97,7 @@ type Wheel struct {
 		eager              bool                // changes are stored with the first commit that comes
 		storedAt           time.Time           // when changes were stored last
 		names              map[string]string   // one copy of each topic's name
+		sweeps             map[string]struct{} // topics that are gone, of what waits to be dropped
 	}
 }
 
@@ -146,8 +150,10 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 	w := &Wheel{o: o, moved: make(chan struct{}, 1)}
 	m := &w.mu
 	m.gone, m.claims = make(map[place]struct{}), make(map[place]*claim)
+	m.counted = make(map[string]int64)
 	m.counts, m.recounts, m.names = make(map[string]int64), make(map[string]struct{}), make(map[string]string)
 	m.puts, m.dels = make(map[place]entry), make(map[place]struct{})
+	m.sweeps = make(map[string]struct{})
 	m.arrived, m.delivered = make(map[string]int64), make(map[string]int64)
 	m.replay, m.eager = true, true
 	text, ok, err := o.State.Get(state.Wheel, keyOfProgress)
@@ -161,29 +167,31 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 		if len(value) != 8 {
 			return fmt.Errorf("the count of timers %x = %x is not readable", key, value)
 		}
-		m.counts[w.nameLocked(string(key[1:]))] = int64(binary.BigEndian.Uint64(value))
+		name := w.nameLocked(string(key[1:]))
+		m.counts[name], m.counted[name] = int64(binary.BigEndian.Uint64(value)), o.Clock.WallMilli()
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	w.alarm = o.Clock.NewAlarm()
-	w.alarm.Earlier(o.Clock.NowMilli()) // so that nobody moves the clock past the first look
+	w.alarm = o.Clock.NewWallAlarm()
+	w.alarm.Earlier(o.Clock.WallMilli()) // so that nobody moves the clock past the first look
 	return w, nil
 }
 
 // Arrived adds a message that was dispatched into the timers' queue.
 func (w *Wheel) Arrived(d *storage.Dispatched) {
 	e := entry{place{d.Due, d.QueueOffset}, d.PhysicalOffset, d.Size, d.RealTopic}
+	waits := d.Due > 0 && w.at(d.RealTopic, d.PhysicalOffset)
 	w.mu.Lock()
 	w.mu.next = max(w.mu.next, d.QueueOffset+1)
-	if d.Due > 0 {
+	if waits {
 		w.addLocked(e)
 	}
 	many := w.manyLocked()
 	w.mu.Unlock()
 	w.changed(many)
-	if d.Due > 0 {
+	if waits {
 		w.alarm.Earlier(d.Due)
 	}
 }
@@ -352,13 +360,16 @@ func (w *Wheel) Collect(b *state.Batch) func(error) {
 	for p := range m.dels {
 		b.Delete(state.Wheel, keyOfEntry(p))
 	}
+	now := w.o.Clock.WallMilli()
 	for name := range m.recounts {
+		m.counted[name] = now
 		key := append(append([]byte(nil), keyOfCounts...), name...)
 		if n := m.counts[name]; n > 0 {
 			b.Put(state.Wheel, key, binary.BigEndian.AppendUint64(nil, uint64(n)))
 		} else {
 			b.Delete(state.Wheel, key)
 			delete(m.counts, name)
+			delete(m.counted, name)
 			delete(m.names, name)
 		}
 	}
@@ -423,6 +434,7 @@ func (w *Wheel) Clamp() error {
 	w.mu.replay = false
 	w.mu.Unlock()
 	w.changed(true)
+	w.sweepLeft()
 	return err
 }
 
@@ -454,6 +466,9 @@ func (w *Wheel) Run(ctx context.Context) error {
 	defer w.setEager(true)
 	for {
 		if err := w.alarm.Wait(ctx); err != nil {
+			return err
+		}
+		if err := w.sweep(ctx); err != nil {
 			return err
 		}
 		if err := w.deliver(ctx); err != nil {

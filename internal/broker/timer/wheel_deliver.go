@@ -24,7 +24,7 @@ const breath = 2 * time.Millisecond
 // deliver appends the copies of all messages that are due.
 func (w *Wheel) deliver(ctx context.Context) error {
 	for ctx.Err() == nil {
-		due, err := w.take(w.o.Clock.NowMilli(), wheelWindow)
+		due, err := w.take(w.o.Clock.WallMilli(), wheelWindow)
 		if len(due) > 0 {
 			w.deliverBatch(due)
 		}
@@ -100,7 +100,7 @@ func (w *Wheel) retry(failed []entry) {
 		m.later = append(m.later, e)
 	}
 	if m.retryAt == 0 {
-		m.retryAt = w.o.Clock.NowMilli() + pause
+		m.retryAt = w.o.Clock.WallMilli() + pause
 	}
 }
 
@@ -108,8 +108,7 @@ func (w *Wheel) retry(failed []entry) {
 // one that has nowhere to go or is not there any more; the error of one that can't be read now
 // is of another kind than that.
 func (w *Wheel) open(e *entry, record storage.PlaceRead) (*wheelRecord, *topic.Config, error) {
-	cfg, exists := w.o.Topic(e.topic)
-	if exists && e.physical >= cfg.Birth {
+	if cfg, exists := w.o.Topic(e.topic); exists && e.physical >= cfg.Birth {
 		r, err := w.read(e, record)
 		if err == nil || !errors.Is(err, storage.ErrNotFound) {
 			return r, cfg, err
@@ -129,7 +128,7 @@ func (w *Wheel) copyOf(e *entry, record storage.PlaceRead) (*message.Message, er
 		return nil, err
 	}
 	m := &r.m
-	now := w.o.Clock.NowMilli()
+	now := w.o.Clock.WallMilli()
 	queue, _ := strconv.ParseInt(m.Properties.Value(message.PropertyRealQueue), 10, 32)
 	m.Topic, m.QueueID = cfg.Name, int32(queue)
 	m.Properties = m.Properties.Without(message.PropertyRealTopic, message.PropertyRealQueue, message.PropertySource).WithAll(

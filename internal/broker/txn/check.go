@@ -80,7 +80,8 @@ func (t *Txn) lookedLocked(e *entry, p message.Properties, ok bool) {
 		e.checks = max(e.checks, int32(n))
 	}
 	if e.due == 0 {
-		e.due, e.dirty = e.stored+t.immunity(p), true
+		e.due = e.stored + t.immunity(p)
+		t.touchLocked(e)
 	}
 	heap.Push(&t.mu.due, e)
 	t.alarm.Earlier(e.due)
@@ -135,7 +136,7 @@ func (t *Txn) check(now int64) {
 			asked++
 			bytes += int(was.size)
 			e.checks++
-			e.dirty = true
+			t.touchLocked(e)
 		}
 		t.mu.Unlock()
 	}
@@ -258,7 +259,7 @@ func (t *Txn) giveUp(e *entry) {
 		case err != nil:
 			t.o.Log.Warn("a half message that nobody decides could not be moved away; it is tried again", "offset", e.first, "err", err)
 		default:
-			t.tally.givenUp(h.topic)
+			t.tally.givenUp(h.topic, t.o.Clock.NowMilli())
 			if t.o.Events.GivenUp != nil {
 				t.o.Events.GivenUp(h.topic, h.group, e.checks)
 			}

@@ -55,8 +55,8 @@ func (t *Txn) Arrived(d *storage.Dispatched) {
 	p.set(i, Undecided)
 	p.held++
 	e := &entry{first: d.QueueOffset, origin: d.PhysicalOffset, at: d.QueueOffset, physical: d.PhysicalOffset,
-		size: d.Size, stored: d.StoreTimestamp, dirty: true}
-	t.mu.open[e.first] = e
+		size: d.Size, stored: d.StoreTimestamp}
+	t.openLocked(e)
 	if t.mu.fresh.push(e) {
 		t.alarm.Earlier(t.mu.fresh.next(t.lookAfter()))
 	}
@@ -74,7 +74,7 @@ func (t *Txn) arrivedAgain(d *storage.Dispatched, first int64) {
 		p.set(i, Undecided)
 		p.held++
 		e := &entry{first: first, origin: -1, at: -1, stored: d.StoreTimestamp}
-		t.mu.open[first] = e
+		t.openLocked(e)
 		if t.mu.fresh.push(e) {
 			t.alarm.Earlier(t.mu.fresh.next(t.lookAfter()))
 		}
@@ -93,7 +93,9 @@ func (t *Txn) movedLocked(first int64, to *storage.Placed) {
 		if e.at >= 0 {
 			t.opLocked(e.at)
 		}
-		e.at, e.physical, e.size, e.dirty = to.QueueOffset, to.PhysicalOffset, to.Size, true
+		e.at, e.physical, e.size = to.QueueOffset, to.PhysicalOffset, to.Size
+		t.touchLocked(e)
+		t.mu.order.add(e)
 	}
 }
 

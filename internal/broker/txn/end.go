@@ -186,7 +186,7 @@ func (t *Txn) stored(first int64, f *flight, err error) {
 	if err != nil {
 		t.told()
 	} else if f.to != GivenUp {
-		t.tally.ended(f.topic, f.to == Committed, f.after)
+		t.tally.ended(f.topic, f.to == Committed, f.after, t.o.Clock.NowMilli())
 		if t.o.Events.Ended != nil {
 			t.o.Events.Ended(f.topic, f.to == Committed, f.after)
 		}

@@ -97,7 +97,8 @@ func (t *Txn) renew(first int64, done func(error)) {
 	p := t.lockPage(first)
 	e, was := t.mu.open[first], p.get(first%pageSize)
 	if e != nil {
-		e.checks, e.dirty = 0, true
+		e.checks = 0
+		t.touchLocked(e)
 	}
 	t.mu.Unlock()
 	if e == nil {

@@ -111,8 +111,8 @@ func (t *Txn) commitOffsets() {
 	t.mu.Lock()
 	opEnd = max(opEnd, t.mu.ops.end)
 	low := t.mu.end
-	for _, e := range t.mu.open {
-		low = min(low, e.at)
+	if first, ok := t.mu.order.first(); ok {
+		low = min(low, first)
 	}
 	o := &t.mu.ops
 	if low >= o.until {

@@ -43,6 +43,7 @@ func (t *Txn) load() error {
 			return err
 		}
 		t.mu.open[e.first] = e
+		t.mu.order.add(e)
 		n := e.first / pageSize
 		if t.mu.outcomes.pages[n] == nil {
 			p, err := t.readPage(n)
@@ -141,6 +142,9 @@ func (t *Txn) Save(b *state.Batch) (done func(error)) {
 	c := &t.mu.outcomes
 	newest := t.mu.end / pageSize
 	for n, p := range c.pages {
+		if p.held > 0 {
+			low = min(low, n)
+		}
 		if p.dirty {
 			p.dirty = false
 			s.pages = append(s.pages, n)
@@ -153,14 +157,14 @@ func (t *Txn) Save(b *state.Batch) (done func(error)) {
 			delete(c.pages, n)
 		}
 	}
-	for _, e := range t.mu.open {
-		if e.dirty {
-			e.dirty, e.saved = false, true
+	for _, e := range t.mu.changed {
+		if e.dirty = false; !e.gone {
+			e.saved = true
 			s.open = append(s.open, e)
 			b.Put(state.Transactions, keyOf(openPrefix, e.first), e.encode())
 		}
-		low = min(low, e.first/pageSize)
 	}
+	t.mu.changed = nil
 	s.dropped, t.mu.dropped = t.mu.dropped, nil
 	for _, first := range s.dropped {
 		b.Delete(state.Transactions, keyOf(openPrefix, first))
@@ -195,7 +199,7 @@ func (t *Txn) saved(s *saved, err error) {
 		}
 	}
 	for _, e := range s.open {
-		if e.dirty = true; e.gone {
+		if t.touchLocked(e); e.gone {
 			t.mu.dropped = append(t.mu.dropped, e.first)
 		}
 	}

@@ -76,10 +76,10 @@ func (t *Txn) TakeOver() (TakenOver, error) {
 			t.placeTakenOver(rec.QueueOffset, Moved)
 		}
 		t.placeTakenOver(first, Undecided)
-		e := &entry{first: first, origin: origin, at: rec.QueueOffset, physical: rec.PhysicalOffset, size: int32(len(rec.Bytes)), stored: m.StoreTimestamp, dirty: true}
+		e := &entry{first: first, origin: origin, at: rec.QueueOffset, physical: rec.PhysicalOffset, size: int32(len(rec.Bytes)), stored: m.StoreTimestamp}
 		t.mu.Lock()
 		t.mu.outcomes.pages[first/pageSize].held++
-		t.mu.open[first] = e
+		t.openLocked(e)
 		t.mu.fresh.push(e)
 		t.mu.Unlock()
 		if id != "" {

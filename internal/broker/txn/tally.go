@@ -17,6 +17,7 @@ type Tally struct {
 	Committed, RolledBack, GivenUp int64
 	Within                         [len(Latencies) + 1]int64 // commits by their latency; the last class has no bound
 	Seconds                        float64                   // their sum
+	Changed                        int64                     // when one was counted last, ms
 }
 
 type tally struct {
@@ -36,10 +37,11 @@ func (t *tally) at(topic string) *Tally {
 	return c
 }
 
-func (t *tally) ended(topic string, committed bool, after time.Duration) {
+func (t *tally) ended(topic string, committed bool, after time.Duration, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.at(topic)
+	c.Changed = now
 	if !committed {
 		c.RolledBack++
 		return
@@ -53,10 +55,12 @@ func (t *tally) ended(topic string, committed bool, after time.Duration) {
 	c.Within[i]++
 }
 
-func (t *tally) givenUp(topic string) {
+func (t *tally) givenUp(topic string, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.at(topic).GivenUp++
+	c := t.at(topic)
+	c.GivenUp++
+	c.Changed = now
 }
 
 // Tallies are the counts of all topics, in the order of their names.

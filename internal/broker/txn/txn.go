@@ -101,6 +101,8 @@ type Txn struct {
 	mu    struct {
 		sync.Mutex
 		open     map[int64]*entry // by the queue offset that is the half message's name
+		order    order
+		changed  []*entry // dirty ones; some that have gone since may be among them
 		flying   map[int64]*flight
 		outcomes outcomes
 		fresh    fresh   // open ones that were not looked at yet
@@ -161,7 +163,7 @@ func Open(o Options) (*Txn, error) {
 
 // clear forgets everything.
 func (t *Txn) clear() {
-	t.mu.open = make(map[int64]*entry)
+	t.mu.open, t.mu.order, t.mu.changed = make(map[int64]*entry), order{}, nil
 	t.mu.flying = make(map[int64]*flight)
 	t.mu.unasked = make(map[string]struct{})
 	t.mu.outcomes = outcomes{pages: make(map[int64]*page), high: -1}
@@ -199,6 +201,7 @@ func (t *Txn) finish() {
 	_ = t.settle(ctx)
 	t.writeOps(true)
 	t.commitOffsets()
+	t.lookAtAll() // for the export
 }
 
 // settle waits until every decision that is being made has been dispatched, so that who moves

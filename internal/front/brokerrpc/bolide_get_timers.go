@@ -22,7 +22,7 @@ func (s *Server) bolideGetTimers(r *transport.Request) {
 		s.refuse(r.Responder(), err)
 		return
 	}
-	answer := remoting.Timers{Now: s.b.Clock.NowMilli()}
+	answer := remoting.Timers{Now: s.b.Clock.WallMilli()}
 	counts := s.b.Wheel.Counts()
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		if h.Topic == "" || name == h.Topic {

@@ -73,6 +73,8 @@ var requests = []request{
 	{code: remoting.ReqQueryTopicsByConsumer, serve: (*Server).queryTopicsByConsumer},
 	{code: remoting.ReqGetAllConsumerOffset, serve: (*Server).getAllConsumerOffset},
 	{code: remoting.ReqGetAllDelayOffset, serve: (*Server).getAllDelayOffset},
+	{code: remoting.ReqGetTimerCheckPoint, serve: (*Server).getTimerCheckPoint},
+	{code: remoting.ReqGetTimerMetrics, serve: (*Server).getTimerMetrics},
 
 	{code: remoting.ReqDeleteTopicInBroker, serve: (*Server).deleteTopicInBroker},
 	{code: remoting.ReqDeleteSubscriptionGroup, serve: (*Server).deleteSubscriptionGroup},

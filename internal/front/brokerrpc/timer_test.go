@@ -2,6 +2,7 @@ package brokerrpc
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,5 +166,49 @@ func TestTimersAreListed(t *testing.T) {
 	n.Clock.Advance(time.Hour)
 	if got := ask("", 10); got != "" {
 		t.Errorf("%s", got)
+	}
+}
+
+// What waits and how far it is, for servers and tools of Apache RocketMQ.
+func TestTimerState(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	n.topic("U", 1)
+	began := n.Clock.NowMilli()
+	for i, topic := range []string{"T", "T", "U"} {
+		n.send(topic, 0, "x", "TIMER_DELAY_SEC\x01"+strconv.Itoa(60+10*i)+"\x02")
+	}
+	n.Clock.Advance(61 * time.Second) // the first
+	until(t, "the first to leave", func() bool { return n.Wheel.Counts()["T"] == 1 })
+	check := n.ok(remoting.ReqGetTimerCheckPoint, nil, nil, nil)
+	if len(check) != 56 {
+		t.Fatalf("a checkpoint of %d bytes", len(check))
+	}
+	field := func(i int) int64 { return int64(binary.BigEndian.Uint64(check[8*i:])) }
+	if at := field(0); at%1000 != 0 || at < began+60_000 || at > n.Clock.NowMilli() {
+		t.Errorf("next second %d, began at %d", at, began)
+	}
+	if field(2) != 3 || field(3) != 3 {
+		t.Errorf("queue offsets %d and %d of a queue of 3", field(2), field(3))
+	}
+	var counts remoting.WaitingCounts
+	if err := remoting.Unmarshal(n.ok(remoting.ReqGetTimerMetrics, nil, nil, nil), &counts); err != nil {
+		t.Fatal(err)
+	}
+	for topic, c := range counts.TimingCount {
+		if c.Count != 1 || c.TimeStamp < began || c.TimeStamp > n.Clock.NowMilli() {
+			t.Errorf("%s: %+v", topic, c)
+		}
+	}
+	if len(counts.TimingCount) != 2 || counts.DataVersion.Counter != 4 {
+		t.Errorf("%+v", counts)
+	}
+	settings := *n.StoreConfig.Get()
+	settings.TimerWheelEnable = false
+	n.StoreConfig.Replace(settings)
+	for _, code := range []int32{remoting.ReqGetTimerCheckPoint, remoting.ReqGetTimerMetrics} {
+		if r := n.call(code, nil, nil); r.Code != remoting.ResSystemError || !strings.Contains(r.Remark, "timerWheelEnable") {
+			t.Errorf("%s without timers: %d %s", remoting.CodeName(code), r.Code, r.Remark)
+		}
 	}
 }

@@ -40,7 +40,7 @@ type RequestCode struct {
 const (
 	notServed    = "no server of Apache RocketMQ 5.5.0 serves it"
 	later        = "not served by this version"
-	timers       = "timer state is not served by this version"
+	timers       = "there is one engine of timers"
 	container    = "there is no broker container"
 	replication  = "replication is not served by this version"
 	coldData     = "there is no cold data flow control"
@@ -258,8 +258,8 @@ var requestCodes = []RequestCode{
 	{Code: ReqGetAllDelayOffset, Name: "GET_ALL_DELAY_OFFSET", To: ToBroker, State: Served},
 	{Code: ReqCheckClientConfig, Name: "CHECK_CLIENT_CONFIG", To: ToBroker, State: Served},
 	{Code: ReqGetClientConfig, Name: "GET_CLIENT_CONFIG", To: ToNobody, State: Refused, Why: notServed},
-	{Code: ReqGetTimerCheckPoint, Name: "GET_TIMER_CHECK_POINT", To: ToBroker, State: Refused, Why: timers},
-	{Code: ReqGetTimerMetrics, Name: "GET_TIMER_METRICS", To: ToBroker, State: Refused, Why: timers},
+	{Code: ReqGetTimerCheckPoint, Name: "GET_TIMER_CHECK_POINT", To: ToBroker, State: Served},
+	{Code: ReqGetTimerMetrics, Name: "GET_TIMER_METRICS", To: ToBroker, State: Served},
 	{Code: ReqPutKVConfig, Name: "PUT_KV_CONFIG", To: ToNamesrv, State: Served, Header: func() Header { return new(PutKVConfigRequest) }},
 	{Code: ReqGetKVConfig, Name: "GET_KV_CONFIG", To: ToNamesrv, State: Served, Header: func() Header { return new(GetKVConfigRequest) }},
 	{Code: ReqDeleteKVConfig, Name: "DELETE_KV_CONFIG", To: ToNamesrv, State: Served, Header: func() Header { return new(DeleteKVConfigRequest) }},

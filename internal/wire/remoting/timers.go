@@ -12,6 +12,31 @@ func (h *GetTimersRequest) Fields(v *Visitor) {
 	v.Int32("limit", &h.Limit, Optional)
 }
 
+// WaitingCounts is how many messages wait, by the topic that they go to: the answer to
+// GET_TIMER_METRICS, and the files timermetrics and transactionMetrics.
+type WaitingCounts struct {
+	DataVersion DataVersion
+	TimingCount map[string]WaitingCount // of transactions too
+}
+
+// Members names the members.
+func (b *WaitingCounts) Members(m *Members) {
+	m.Object("dataVersion", &b.DataVersion)
+	objectMap(m, "timingCount", &b.TimingCount)
+}
+
+// WaitingCount is how many messages wait to go to a topic.
+type WaitingCount struct {
+	Count     int64
+	TimeStamp int64 // of the last change, ms
+}
+
+// Members names the members.
+func (b *WaitingCount) Members(m *Members) {
+	m.Int64("count", &b.Count)
+	m.Int64("timeStamp", &b.TimeStamp)
+}
+
 // Timers is what waits for a time of its own: the answer to BOLIDE_GET_TIMERS.
 type Timers struct {
 	Now    int64 // the broker's time, ms

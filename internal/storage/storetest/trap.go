@@ -1,4 +1,4 @@
-package pop
+package storetest
 
 import (
 	"math/rand/v2"
