@@ -162,7 +162,7 @@ func TestConsumeStatsOfManyGroups(t *testing.T) {
 	n.topic("T", 1)
 	n.fill("T", 1)
 	made := 0
-	took := func(groups int) time.Duration {
+	took := func(groups int, most time.Duration) time.Duration {
 		for ; made < groups; made++ {
 			name := fmt.Sprint("g", made)
 			if _, err := n.Groups.GetOrCreate(name); err != nil {
@@ -171,16 +171,20 @@ func TestConsumeStatsOfManyGroups(t *testing.T) {
 			n.Offsets.Advance(name, "T", 0, 1)
 		}
 		best := time.Hour
-		for range 3 {
+		for range 10 { // the shortest counts: the machine has other things to do
 			began := time.Now()
 			if got := len(n.Admin.BrokerConsumeStats(false)); got < groups {
 				t.Fatalf("%d of %d groups", got, groups)
 			}
 			best = min(best, time.Since(began))
+			if best < most {
+				break
+			}
 		}
 		return best
 	}
-	few, many := took(1000), took(10_000)
+	few := took(1000, 0)
+	many := took(10_000, max(50*few, 200*time.Millisecond))
 	t.Logf("1,000 groups %v, 10,000 groups %v", few, many)
 	if many > 50*few && many > 200*time.Millisecond {
 		t.Errorf("1,000 groups take %v, ten times as many %v", few, many)
