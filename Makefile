@@ -64,7 +64,7 @@ compat:
 
 # The same suites against Apache RocketMQ 5.5.0.
 compat-apache:
-	$(GO) run ./test/compat --server apache --suites go,java,mqadmin,differences,metrics --count $(COUNT)
+	$(GO) run ./test/compat --server apache --suites go,java,python,node,rust,mqadmin,differences,metrics --count $(COUNT)
 
 # Benchmarks beside the code, compared with those of the commit BASE.
 bench:

@@ -29,6 +29,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -237,6 +238,14 @@ func goSuite(ctx context.Context, h *harness) error {
 	// Most cases that run beside others wait for real time.
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=15m", "-parallel=8", "-run", h.only, ".")
 	cmd.Dir = filepath.Join(h.root, "test", "compat", "go")
-	cmd.Env = append(os.Environ(), append(h.target.Env(), fmt.Sprintf("COMPAT_COUNT=%d", h.count))...)
+	cmd.Env = h.env(fmt.Sprintf("COMPAT_COUNT=%d", h.count))
 	return h.stream(cmd, func(line string) bool { return !strings.HasPrefix(line, "===") })
+}
+
+// env is the environment of a suite in a process of its own.
+func (h *harness) env(more ...string) []string {
+	if h.apache {
+		more = append(more, "COMPAT_APACHE=yes")
+	}
+	return slices.Concat(os.Environ(), h.target.Env(), more)
 }

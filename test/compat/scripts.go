@@ -98,11 +98,7 @@ var scriptTopics = []struct{ name, kind string }{
 
 // script runs the suite of a client in another language, with topics made for it.
 func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) error {
-	cmd.Env = append(os.Environ(), append(h.target.Env(), env...)...)
-	cmd.Env = append(cmd.Env, fmt.Sprintf("COMPAT_COUNT=%d", min(h.count, 2000)), "COMPAT_ONLY="+h.only)
-	if h.apache {
-		cmd.Env = append(cmd.Env, "COMPAT_APACHE=yes")
-	}
+	cmd.Env = append(h.env(env...), fmt.Sprintf("COMPAT_COUNT=%d", min(h.count, 2000)), "COMPAT_ONLY="+h.only)
 	for _, t := range scriptTopics {
 		name := fmt.Sprintf("script-%s-%d", strings.ToLower(strings.ReplaceAll(t.name, "_", "-")), time.Now().UnixNano())
 		if err := h.createTopic(ctx, name, t.kind); err != nil {

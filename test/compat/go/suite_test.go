@@ -5,6 +5,7 @@
 //	COMPAT_BROKER   HOST:PORT of the broker
 //	COMPAT_GRPC     HOST:PORT of the gRPC endpoint
 //	COMPAT_COUNT    messages per case, 10,000 when empty
+//	COMPAT_APACHE   not empty: it is Apache's server
 //
 // Without the first three every case is skipped. `go run ./test/compat` sets them.
 package compat
@@ -23,12 +24,15 @@ import (
 	"time"
 )
 
-type server struct{ namesrv, broker, grpc string }
+type server struct {
+	namesrv, broker, grpc string
+	apache                bool // where docs/differences.md has a word on what a case wants
+}
 
 // target is the server under test; the case is skipped when none is given.
 func target(t *testing.T) server {
 	t.Helper()
-	s := server{os.Getenv("COMPAT_NAMESRV"), os.Getenv("COMPAT_BROKER"), os.Getenv("COMPAT_GRPC")}
+	s := server{os.Getenv("COMPAT_NAMESRV"), os.Getenv("COMPAT_BROKER"), os.Getenv("COMPAT_GRPC"), os.Getenv("COMPAT_APACHE") != ""}
 	if s.namesrv == "" || s.broker == "" || s.grpc == "" {
 		t.Skip("no server given: set COMPAT_NAMESRV, COMPAT_BROKER and COMPAT_GRPC, or use `go run ./test/compat`")
 	}
