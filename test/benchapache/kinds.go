@@ -75,7 +75,9 @@ var kindWorkloads = []kindWorkload{
 		heldWorkload: heldWorkload{
 			workload{name: "100,000 lite topics, 1,000 of them get 1,000 messages per second",
 				args: []string{"lite", "--clients", "50", "--rate", "1000", "--duration", "10s"},
-				more: []number{{flag: "--lite-topics", full: 100_000, least: 100}, {flag: "--active", full: 1000, least: 10}}},
+				more: []number{{flag: "--lite-topics", full: 100_000, least: 100}, {flag: "--active", full: 1000, least: 10},
+					// Longer than it takes Bolide to let go of what belongs to those that sleep.
+					{flag: "--rest", full: 300, least: 10, unit: "s"}}},
 			[]figure{latency("wake-up, p50", p50, 0, 0), latency("wake-up, p99", p99, 0, 20), residentAt("at rest", 200), residentAt("after", 200), cpu(0, 0)},
 		},
 		proxy: true, set: withLite, warm: 0.1,
