@@ -108,6 +108,9 @@ type Options struct {
 	// MaxLights is how many queues there may be that messages get into beside their own; 0
 	// for any number. nil: any number.
 	MaxLights func() int
+	// ExportLights says whether a clean stop writes the queues of lite topics as files, for
+	// another server. Nil: no.
+	ExportLights func() bool
 
 	// BeforeDelete is asked before the log file with the offsets [first, end) is deleted; an
 	// error keeps it for now. May be nil.
@@ -152,6 +155,9 @@ func (o *Options) fill() {
 	}
 	if o.MaxLights == nil {
 		o.MaxLights = func() int { return 0 }
+	}
+	if o.ExportLights == nil {
+		o.ExportLights = func() bool { return false }
 	}
 	if o.Birth == nil {
 		o.Birth = func(string) int64 { return 0 }
@@ -290,4 +296,9 @@ type ReadResult struct {
 	Records []Record
 
 	held *readBuffers
+}
+
+// Failed reports whether the read at an offset could not be done, though something is there.
+func (r *ReadResult) Failed(offset int64) bool {
+	return r.Status == OffsetFoundNull && r.Next == offset
 }

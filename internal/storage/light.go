@@ -128,7 +128,25 @@ func (e *Engine) enqueueLight(l light, n *note, p *Placed) Dispatched {
 	at := *p
 	at.QueueOffset, at.QueueID = l.at, 0
 	e.enqueue(&in, &at)
+	l.queue.Stored(l.at+1, p.StoreTimestamp)
 	return d
+}
+
+// LightTime is when the last message of a light queue was stored, -1 when that can't be said. It
+// is read once after a start, and kept from then on: of a hundred thousand that sleep it is asked
+// every few minutes.
+func (e *Engine) LightTime(queue string) int64 {
+	q := e.queues.Queue(queue, 0)
+	if q == nil {
+		return -1
+	}
+	end, at := q.Last()
+	if at == 0 {
+		if at = e.storeTime(q, end-1); at > 0 {
+			q.Stored(end, at)
+		}
+	}
+	return at
 }
 
 // EachLight calls f for the queues of lite topics whose names begin with prefix, in no

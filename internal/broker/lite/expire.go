@@ -83,7 +83,7 @@ func (r *Registry) silent(queue string, end, before int64) bool {
 	if end == 0 {
 		return false
 	}
-	at := r.o.Store.StoreTimeAt(queue, 0, end-1)
+	at := r.o.Store.LightTime(queue)
 	return at >= 0 && at <= before || at < 0 && r.o.Store.MinOffset(queue, 0) >= end
 }
 

@@ -1,14 +1,18 @@
 package lite
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/config"
 )
 
@@ -22,6 +26,7 @@ type faulty struct {
 
 func (f *faulty) MinOffset(string, int32) int64 { return f.min }
 func (f *faulty) MaxOffset(string, int32) int64 { return f.end }
+func (f *faulty) LightTime(queue string) int64  { return f.StoreTimeAt(queue, 0, f.end-1) }
 func (f *faulty) StoreTimeAt(_ string, _ int32, offset int64) int64 {
 	if f.times == nil {
 		return -1
@@ -60,6 +65,28 @@ func TestFailedPopKeepsTheEvent(t *testing.T) {
 	}
 }
 
+// A look that was cut short is done once more, and its event stays. It is no reason to look
+// again at once after that.
+func TestLookThatWasCutShort(t *testing.T) {
+	r := &Registry{o: Options{Log: slog.New(slog.DiscardHandler)}}
+	c := &client{id: "c", group: "g"}
+	r.mu.clients = map[string]*client{"c": c}
+	v := &receive{r: r, q: Request{ClientID: "c", Group: "g"}}
+	for _, want := range []bool{true, false} {
+		v.tried = map[string]bool{"q": true}
+		v.took("q", pop.Result{Status: pop.PollingTimeout, Missed: true}, nil)
+		if !slices.Equal(c.events.list, []string{"q"}) || v.tried["q"] == want || v.hasFresh() {
+			t.Errorf("events %v, tried %v; fresh ones: %v", c.events.list, v.tried, v.hasFresh())
+		}
+	}
+	if c.events.add("other"); !v.hasFresh() {
+		t.Error("what came meanwhile is not seen")
+	}
+	if v.took("other", pop.Result{Status: pop.PollingTimeout}, nil); len(c.events.list) != 2 {
+		t.Errorf("events %v", c.events.list)
+	}
+}
+
 type oneTopic struct{}
 
 func (oneTopic) All() []*topic.Config { return nil }
@@ -67,38 +94,81 @@ func (oneTopic) Get(string) (*topic.Config, bool) {
 	return &topic.Config{Name: "P", Attributes: map[string]string{"message.type": "LITE"}}, true
 }
 
-type oneGroup struct{}
+type oneGroup struct{ attributes map[string]string }
 
 func (oneGroup) All() []*group.Config { return nil }
-func (oneGroup) Get(string) (*group.Config, bool) {
+func (o oneGroup) Get(string) (*group.Config, bool) {
 	g := group.New("g")
-	g.Attributes = map[string]string{"lite.bind.topic": "P", "lite.sub.client.quota": "-1"}
+	g.Attributes = map[string]string{"lite.bind.topic": "P"}
+	maps.Copy(g.Attributes, o.attributes)
 	return g, true
 }
 
-type oneOffset struct{ at int64 }
+// watched is a store and a table of offsets that notice who asks them.
+type watched struct {
+	faulty
+	asked func()
+	at    int64
+}
 
-func (o *oneOffset) Query(string, string, int32) (int64, bool) { return o.at, true }
-func (o *oneOffset) Reset(_, _ string, _ int32, offset int64)  { o.at = offset }
-func (o *oneOffset) Delete(string, string) error               { return nil }
+func (w *watched) MinOffset(queue string, id int32) int64 {
+	w.asked()
+	return w.faulty.MinOffset(queue, id)
+}
+func (w *watched) MaxOffset(queue string, id int32) int64 {
+	w.asked()
+	return w.faulty.MaxOffset(queue, id)
+}
+func (w *watched) StoreTimeAt(queue string, id int32, offset int64) int64 {
+	w.asked()
+	return w.faulty.StoreTimeAt(queue, id, offset)
+}
+func (w *watched) EachLight(prefix string, f func(queue string, end int64) bool) {
+	w.asked()
+	f(prefix+"a", w.end)
+}
+func (w *watched) Query(string, string, int32) (int64, bool) { w.asked(); return w.at, true }
+func (w *watched) Reset(_, _ string, _ int32, offset int64)  { w.asked(); w.at = offset }
+func (w *watched) Delete(string, string) error               { return nil }
 
-// The dispatcher takes mu, so nobody may read the log while he holds it.
-func TestSubscribingByTimeReadsWithoutTheLock(t *testing.T) {
-	r := &Registry{}
-	offsets := &oneOffset{at: 5}
-	read := false
-	r.o = Options{Topics: oneTopic{}, Groups: oneGroup{}, Offsets: offsets, Broker: config.NewLive(config.DefaultBroker()),
-		Store: &faulty{end: 5, times: func(offset int64) int64 {
-			if read = true; !r.mu.TryLock() {
-				t.Error("the log is read under the lock")
-			} else {
-				r.mu.Unlock()
+// The dispatcher takes mu, so nobody asks the store or the offsets while he holds it: they may
+// read a disk.
+func TestStoreAndOffsetsAreAskedWithoutTheLock(t *testing.T) {
+	exclusive := map[string]string{"lite.sub.model": "Exclusive", "lite.sub.reset.offset.exclusive": "true", "lite.sub.reset.offset.unsubscribe": "true"}
+	for _, c := range []struct {
+		what       string
+		attributes map[string]string
+		syncs      []Subscription
+		want       int64 // the group's offset; it begins at 2 of 5
+	}{
+		{"time", nil, []Subscription{{Action: PartialAdd, From: From{Kind: FromTime, Value: 4}}}, 4},
+		{"end", nil, []Subscription{{Action: PartialAdd, From: From{Kind: FromMax}}}, 5},
+		{"beyond the end", nil, []Subscription{{Action: PartialAdd, From: From{Kind: FromOffset, Value: 99}}}, 5},
+		{"tail", nil, []Subscription{{Action: PartialAdd, From: From{Kind: FromTail, Value: 1}}}, 1},
+		{"taken from another", exclusive, []Subscription{{Action: PartialAdd, ClientID: "other"}, {Action: PartialAdd}}, 0},
+		{"given up", exclusive, []Subscription{{Action: PartialAdd}, {Action: PartialRemove}}, 0},
+		{"these", nil, []Subscription{{Action: CompleteAdd}}, 2},
+		{"all of the parent", map[string]string{"lite.sub.wildcard": "true"}, []Subscription{{Action: CompleteAdd}}, 2},
+	} {
+		r := New(Options{Topics: oneTopic{}, Groups: oneGroup{c.attributes}, Broker: config.NewLive(config.DefaultBroker()), Clock: clock.New(), LongPoll: longpoll.New(longpoll.Limits{})})
+		w := &watched{faulty: faulty{end: 5, times: func(offset int64) int64 { return offset }}, at: 2}
+		asked := 0
+		w.asked = func() {
+			if asked++; !r.mu.TryLock() {
+				t.Fatalf("%s: asked under the lock", c.what)
 			}
-			return offset
-		}}}
-	r.mu.clients, r.mu.topics = make(map[string]*client), make(map[string]*liteTopic)
-	err := r.Sync(Subscription{Action: PartialAdd, ClientID: "c", Group: "g", Topic: "P", Lites: []string{"a"}, From: From{Kind: FromTime, Value: 5}})
-	if err != nil || !read || offsets.at != 5 {
-		t.Errorf("%v; read: %v, at %d", err, read, offsets.at)
+			r.mu.Unlock()
+		}
+		r.o.Store, r.o.Offsets = w, w
+		for _, s := range c.syncs {
+			s.ClientID, s.Group, s.Topic, s.Lites = cmp.Or(s.ClientID, "c"), "g", "P", []string{"a"}
+			if err := r.Sync(s); err != nil {
+				t.Fatalf("%s: %v", c.what, err)
+			}
+		}
+		if asked == 0 || w.at != c.want {
+			t.Errorf("%s: asked %d times; at %d, want %d", c.what, asked, w.at, c.want)
+		}
+		r.Close()
 	}
 }

@@ -65,6 +65,7 @@ type Store interface {
 	MinOffset(queue string, id int32) int64
 	MaxOffset(queue string, id int32) int64
 	StoreTimeAt(queue string, id int32, offset int64) int64
+	LightTime(queue string) int64 // of its last message; negative: not known
 	EachLight(prefix string, f func(queue string, end int64) bool)
 	ExpireLight(queue string, end int64) (bool, error)
 }

@@ -37,6 +37,7 @@ type receive struct {
 	res      pop.Result
 	got      []string        // queues that gave something
 	tried    map[string]bool // in this look
+	missed   map[string]bool // of those: they gave nothing, and may have something
 	failed   error
 }
 
@@ -49,7 +50,7 @@ func (r *Registry) Receive(q Request, done func(pop.Result, error)) {
 	}
 	v := &receive{r: r, q: q, deadline: time.Now().Add(q.PollTime), last: q.PollTime <= 0, done: done}
 	v.res = pop.Result{Status: pop.PollingTimeout, PopTime: r.o.Clock.NowMilli(), Invisible: q.Invisible, Order: true}
-	r.again(&q)
+	r.recall(&q)
 	v.look()
 }
 
@@ -74,9 +75,9 @@ func (r *Registry) admit(q *Request) error {
 	return nil
 }
 
-// again makes what the client got under this attempt's name its events once more: it never
+// recall makes what the client got under this attempt's name its events once more: it never
 // saw the answer.
-func (r *Registry) again(q *Request) {
+func (r *Registry) recall(q *Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.mu.clients[q.ClientID]
@@ -124,7 +125,7 @@ func (v *receive) next() (queue string, ok bool) {
 // look goes through the client's events until there are enough messages. Each queue may
 // answer at once or later, from a worker; what comes next is then done there.
 func (v *receive) look() {
-	v.tried = nil
+	v.tried, v.missed = nil, nil
 	v.resume()
 }
 
@@ -172,7 +173,23 @@ func (v *receive) took(queue string, res pop.Result, err error) {
 		_, lite, _ := names.OfLite(queue)
 		v.res.Join(lite, res)
 		v.got = append(v.got, queue)
+	case res.Missed:
+		v.again(queue)
 	}
+}
+
+// again is for a queue that could not be looked through, by a failed read or a reset that came
+// in between. This look tries it once more; after that it stays an event, which is no reason
+// not to wait: a disk that can't be read is not asked all the time.
+func (v *receive) again(queue string) {
+	if !v.missed[queue] {
+		delete(v.tried, queue)
+	}
+	if v.missed == nil {
+		v.missed = make(map[string]bool)
+	}
+	v.missed[queue] = true
+	v.putBack(queue)
 }
 
 // putBack makes a queue an event of the client again: what it has nobody could see.
@@ -239,7 +256,7 @@ func (v *receive) park() {
 		v.done(v.res, nil)
 		return
 	}
-	if v.hasEvents() && r.o.LongPoll.Remove(w) {
+	if v.hasFresh() && r.o.LongPoll.Remove(w) {
 		v.woken(longpoll.Arrived)
 	}
 }
@@ -257,11 +274,12 @@ func (v *receive) key() longpoll.Key {
 	return waitKey(v.q.Group, v.q.ClientID)
 }
 
-func (v *receive) hasEvents() bool {
+// hasFresh reports whether there are events that this look has not put back itself.
+func (v *receive) hasFresh() bool {
 	v.r.mu.Lock()
 	defer v.r.mu.Unlock()
 	c := v.r.mu.clients[v.q.ClientID]
-	return c != nil && len(c.from().list) > 0
+	return c != nil && slices.ContainsFunc(c.from().list, func(queue string) bool { return !v.missed[queue] })
 }
 
 // woken goes on with v on a worker: whoever wakes must not be held up.

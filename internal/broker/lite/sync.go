@@ -76,27 +76,84 @@ func (r *Registry) Sync(s Subscription) error {
 			}
 		}
 	}
-	since := r.resolve(&s)
-	var out []func()
-	r.mu.Lock()
-	c, err := r.clientLocked(&s, g)
-	if err == nil {
-		switch {
-		case s.Action == PartialRemove:
-			r.removeLocked(c, s.Lites, on(g, "lite.sub.reset.offset.unsubscribe"))
-		case wildcard(g) && s.Action == PartialAdd:
-			err = fmt.Errorf("%w: group %s takes all lite topics (lite.sub.wildcard), so its clients subscribe to none by name", ErrIllegal, s.Group)
-		case wildcard(g):
-			r.joinLocked(c)
-		default:
-			out, err = r.addLocked(c, g, &s, since)
-		}
+	m, err := r.register(&s, g)
+	if err != nil {
+		return err
 	}
-	r.mu.Unlock()
-	for _, f := range out {
+	r.follow(&s, m)
+	return nil
+}
+
+// move is what a Sync has changed, and what follows from it: that is done without mu, which the
+// dispatcher takes, because it asks the store and the offsets.
+type move struct {
+	c     *client
+	begun []string // queues that c has subscribed to now
+	all   bool     // of its parent, as the first of its crowd
+	reset []string // queues in which the group is to begin anew
+	tell  []func() // those who have lost something
+}
+
+// register changes who has subscribed to what.
+func (r *Registry) register(s *Subscription, g *group.Config) (m move, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m.c, err = r.clientLocked(s, g)
+	switch {
+	case err != nil:
+	case s.Action == PartialRemove:
+		gone := r.removeLocked(m.c, s.Lites)
+		if on(g, "lite.sub.reset.offset.unsubscribe") {
+			m.reset = gone
+		}
+	case wildcard(g) && s.Action == PartialAdd:
+		err = fmt.Errorf("%w: group %s takes all lite topics (lite.sub.wildcard), so its clients subscribe to none by name", ErrIllegal, s.Group)
+	case wildcard(g):
+		m.all = r.joinLocked(m.c)
+	default:
+		err = r.addLocked(&m, g, s)
+	}
+	return m, err
+}
+
+// follow moves the group's offsets as was asked for, and makes what the group has not had an
+// event. Messages that come meanwhile are events already.
+func (r *Registry) follow(s *Subscription, m move) {
+	for _, f := range m.tell {
 		f()
 	}
-	return err
+	for _, queue := range m.reset {
+		if r.o.Store.MaxOffset(queue, 0) > 0 {
+			r.o.Offsets.Reset(m.c.group, queue, 0, 0)
+		}
+	}
+	var behind []string
+	for _, queue := range m.begun {
+		if s.Action == PartialAdd {
+			r.moveTo(m.c.group, queue, s.From)
+		}
+		if r.behind(m.c.group, queue) {
+			behind = append(behind, queue)
+		}
+	}
+	if m.all {
+		r.o.Store.EachLight(names.LitePrefix(m.c.parent), func(queue string, _ int64) bool {
+			if r.behind(m.c.group, queue) {
+				behind = append(behind, queue)
+			}
+			return true
+		})
+	}
+	if len(behind) == 0 {
+		return
+	}
+	r.mu.Lock()
+	for _, queue := range behind {
+		m.c.from().add(queue)
+	}
+	key := m.c.key()
+	r.mu.Unlock()
+	r.o.LongPoll.WakeNext(key)
 }
 
 func wildcard(g *group.Config) bool { _, ok := g.Attributes["lite.sub.wildcard"]; return ok }
@@ -151,15 +208,15 @@ func Quota(g *group.Config) int {
 	return defaultQuota
 }
 
-// addLocked subscribes c to more lite topics, or to just these. out is to be called without
-// the lock.
-func (r *Registry) addLocked(c *client, g *group.Config, s *Subscription, since map[string]int64) (out []func(), err error) {
+// addLocked subscribes m's client to more lite topics, or to just these.
+func (r *Registry) addLocked(m *move, g *group.Config, s *Subscription) error {
+	c := m.c
 	fresh, gone := c.change(s)
 	if err := r.allowLocked(c, g, len(fresh), len(gone)); err != nil {
-		return nil, err
+		return err
 	}
-	r.removeLocked(c, gone, false)
-	exclusive := g.Attributes["lite.sub.model"] == "Exclusive"
+	r.removeLocked(c, gone)
+	exclusive := g.Attributes["lite.sub.model"] == "Exclusive" && s.Action == PartialAdd
 	for _, lite := range fresh {
 		queue := names.Lite(c.parent, lite)
 		t := r.mu.topics[queue]
@@ -167,24 +224,18 @@ func (r *Registry) addLocked(c *client, g *group.Config, s *Subscription, since 
 			t = &liteTopic{queue: queue}
 			r.mu.topics[queue] = t
 		}
-		if exclusive && s.Action == PartialAdd {
-			out = append(out, r.excludeLocked(t, c, lite, on(g, "lite.sub.reset.offset.exclusive"))...)
-		}
-		if s.Action == PartialAdd {
-			r.moveTo(c.group, queue, s.From, since)
+		if exclusive {
+			lost := r.excludeLocked(t, c, lite)
+			if m.tell = append(m.tell, lost...); len(lost) > 0 && on(g, "lite.sub.reset.offset.exclusive") {
+				m.reset = append(m.reset, queue)
+			}
 		}
 		t.clients = append(t.clients, c)
 		c.topics[t] = struct{}{}
 		r.mu.count++
-		if r.behind(c.group, queue) {
-			c.events.add(t.queue)
-		}
+		m.begun = append(m.begun, queue)
 	}
-	if len(c.events.list) > 0 {
-		key := c.key()
-		out = append(out, func() { r.o.LongPoll.WakeNext(key) })
-	}
-	return out, nil
+	return nil
 }
 
 // change is what s adds to c's subscriptions and what it takes away.
@@ -226,8 +277,8 @@ func (r *Registry) allowLocked(c *client, g *group.Config, more, fewer int) erro
 	return nil
 }
 
-// removeLocked ends subscriptions of c.
-func (r *Registry) removeLocked(c *client, lites []string, reset bool) {
+// removeLocked ends subscriptions of c, and returns the queues of those that it had.
+func (r *Registry) removeLocked(c *client, lites []string) (gone []string) {
 	for _, lite := range lites {
 		t := r.mu.topics[names.Lite(c.parent, lite)]
 		if t == nil {
@@ -235,11 +286,10 @@ func (r *Registry) removeLocked(c *client, lites []string, reset bool) {
 		}
 		if _, subscribed := c.topics[t]; subscribed {
 			r.partLocked(t, c)
-			if reset {
-				r.o.Offsets.Reset(c.group, t.queue, 0, 0)
-			}
+			gone = append(gone, t.queue)
 		}
 	}
+	return gone
 }
 
 // partLocked ends one subscription. Its event stays where it is: who takes it looks whether
@@ -253,29 +303,30 @@ func (r *Registry) partLocked(t *liteTopic, c *client) {
 	r.mu.count--
 }
 
-// excludeLocked takes a lite topic from the other clients of c's group.
-func (r *Registry) excludeLocked(t *liteTopic, c *client, lite string, reset bool) (out []func()) {
+// excludeLocked takes a lite topic from the other clients of c's group; each of lost tells one
+// of them.
+func (r *Registry) excludeLocked(t *liteTopic, c *client, lite string) (lost []func()) {
 	for _, other := range slices.Clone(t.clients) {
 		if other == c || other.group != c.group {
 			continue
 		}
 		r.partLocked(t, other)
-		if tell := other.unsubscribed; tell != nil {
-			out = append(out, func() { tell(lite) })
-		}
-		if reset {
-			r.o.Offsets.Reset(c.group, t.queue, 0, 0)
-		}
+		tell := other.unsubscribed
+		lost = append(lost, func() {
+			if tell != nil {
+				tell(lite)
+			}
+		})
 	}
 	r.mu.topics[t.queue] = t // it may have been left by all
-	return out
+	return lost
 }
 
-// joinLocked puts c into the crowd of its group, whose events are all queues that the group
-// is behind in.
-func (r *Registry) joinLocked(c *client) {
+// joinLocked puts c into the crowd of its group, and reports whether c is the first there: its
+// events are to be found.
+func (r *Registry) joinLocked(c *client) (first bool) {
 	if c.crowd != nil {
-		return
+		return false
 	}
 	crowds := r.mu.wild[c.parent]
 	i := slices.IndexFunc(crowds, func(w *crowd) bool { return w.group == c.group })
@@ -288,15 +339,7 @@ func (r *Registry) joinLocked(c *client) {
 	w.clients = append(w.clients, c)
 	c.crowd = w
 	r.mu.count++
-	if len(w.clients) > 1 {
-		return
-	}
-	r.o.Store.EachLight(names.LitePrefix(c.parent), func(queue string, _ int64) bool {
-		if r.behind(c.group, queue) {
-			w.events.add(queue)
-		}
-		return true
-	})
+	return len(w.clients) == 1
 }
 
 // behind reports whether the group has not had all of the queue, as far as that is known
@@ -310,38 +353,30 @@ func (r *Registry) behind(group, queue string) bool {
 	return !known || at < end
 }
 
-// resolve finds the offsets that a subscription names by time. That reads the log, so it is
-// done without mu, which the dispatcher takes.
-func (r *Registry) resolve(s *Subscription) (since map[string]int64) {
-	if s.Action != PartialAdd || s.From.Kind != FromTime {
-		return nil
+// moveTo sets the group's offset in a queue as a client asks, to one that the queue has. In a
+// lite topic that is not there every group begins with the first message, and nothing is kept:
+// its name may be one that nobody ever sends to.
+func (r *Registry) moveTo(group, queue string, from From) {
+	end := r.o.Store.MaxOffset(queue, 0)
+	if end == 0 {
+		return
 	}
-	since = make(map[string]int64, len(s.Lites))
-	for _, lite := range s.Lites {
-		queue := names.Lite(s.Topic, lite)
-		since[queue] = r.firstSince(queue, s.From.Value)
-	}
-	return since
-}
-
-// moveTo sets the group's offset in a queue as a client asks; since is what resolve found.
-func (r *Registry) moveTo(group, queue string, from From, since map[string]int64) {
 	at, known := r.o.Offsets.Query(group, queue, 0)
 	to := at
 	switch from.Kind {
 	case FromMin:
 		to = 0
 	case FromMax:
-		to = r.o.Store.MaxOffset(queue, 0)
+		to = end
 	case FromOffset:
-		to = max(from.Value, 0)
+		to = min(max(from.Value, 0), end)
 	case FromTail:
 		if !known {
 			return
 		}
 		to = max(at-from.Value, 0)
 	case FromTime:
-		to = since[queue]
+		to = r.firstSince(queue, from.Value)
 	default:
 		return
 	}

@@ -33,7 +33,7 @@ import (
 //	receive client=c [max=32] [wait] [invisible=30s] [attempt=x]: what there is, each with a
 //	letter to name its delivery; one that waits is answered below later commands
 //	ack d… | change d by=10s [suspend] | forget
-//	advance 10s | restart | kill | queues
+//	advance 10s | restart | kill | queues | offsets: what is kept of the group, in lite topics or not
 type transcript struct {
 	t       *testing.T
 	b       *brokertest.Broker
@@ -123,7 +123,8 @@ func (tr *transcript) run(d *datadriven.TestData) string {
 		tr.settled()
 		tr.b.Pop.ForgetIdle()
 		tr.b.Pop.ForgetIdle()
-		return fmt.Sprintln(tr.b.Pop.Windows(), "windows in memory")
+		all, _ := tr.b.Pop.LiteWindows()
+		return fmt.Sprintln(all, "windows in memory")
 	case "advance":
 		by, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
@@ -141,6 +142,14 @@ func (tr *transcript) run(d *datadriven.TestData) string {
 			tr.b = tr.b.Kill()
 		}
 		return "ok\n"
+	case "offsets":
+		tr.settled()
+		var lines []string
+		tr.b.Offsets.Each(func(group, topic string, offsets map[int32]int64) {
+			lines = append(lines, fmt.Sprintln(group, topic, offsets))
+		})
+		slices.Sort(lines)
+		return strings.Join(lines, "")
 	case "queues":
 		tr.settled()
 		var lines []string

@@ -155,6 +155,14 @@ func (t *taking) fromAside(selected []asideEntry) {
 			continue
 		}
 		res := t.p.o.Store.Read(storage.ReadRequest{Topic: t.w.key.topic, QueueID: t.w.key.queue, Offset: e.offset, MaxMessages: 1})
+		if res.Failed(e.offset) {
+			// It stays set aside, and in an ordered queue nothing passes it.
+			if t.a.missed = true; t.order != nil {
+				t.full = true
+				break
+			}
+			continue
+		}
 		if res.Status != storage.Found || res.Records[0].QueueOffset != e.offset {
 			t.p.lost(t.w, e.offset)
 			t.passed = append(t.passed, e.offset)

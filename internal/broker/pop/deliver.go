@@ -11,6 +11,7 @@ func (t *taking) deliver(wasFull bool) int {
 	w.mu.Lock()
 	if w.mu.epoch != t.epoch || w.mu.dropped {
 		w.mu.Unlock() // reset, deleted or read by others meanwhile: what was read means nothing
+		t.a.missed = true
 		return 0
 	}
 	w.mu.epoch++

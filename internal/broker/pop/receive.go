@@ -64,6 +64,7 @@ type Result struct {
 	RestNum   int64  // messages that are still there for the group
 	Reason    string // of Throttled: what the limit is and who is over it
 	Order     bool   // Batches carry Attempts
+	Missed    bool   // nothing was found, and not all was seen: a read failed, or a reset came in between
 	Batches   []Batch
 
 	held []storage.ReadResult

@@ -13,6 +13,7 @@ type attempt struct {
 	before    seen
 	reach     reach
 	more      bool // the scan stopped at its limit, not at the end
+	missed    bool // a read failed, or what was read had been moved meanwhile
 	roomAgain bool // a queue that had set aside to the limit has room again
 }
 
@@ -83,6 +84,7 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 			f(q.Group, q.Topic, found, again)
 		}
 	}
+	a.res.Missed = found == 0 && (a.more || a.missed)
 	return a, nil
 }
 
@@ -134,6 +136,7 @@ func (t *taking) take() int {
 	full := len(w.mu.aside) >= t.p.o.SetAside
 	if w.mu.dropped {
 		w.mu.Unlock()
+		t.a.missed = true
 		return 0
 	}
 	if t.threshold >= 0 {
@@ -196,6 +199,7 @@ func (t *taking) fromQueue(room int) {
 			t.next = res.Next
 		case storage.OffsetTooSmall, storage.MessageWasRemoved, storage.OffsetFoundNull, storage.OffsetOverflowBadly:
 			if !t.correct(res) {
+				t.a.missed = true // the read failed
 				return
 			}
 		default:

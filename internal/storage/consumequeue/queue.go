@@ -36,6 +36,7 @@ type Queue struct {
 		min     int64        // first entry whose record is still in the log, as of minFor
 		minFor  int64        // the log's first offset that min was found for
 		max     int64        // entries there are
+		last    int64        // of a light queue: store time of the last record; 0: not known
 		flushed int64        // entries that are in files
 		first   int64        // number of the first entry of tail
 		tail    []byte       // newest entries; bytes once written never change
