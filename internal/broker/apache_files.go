@@ -28,7 +28,7 @@ func (b *Broker) openExports(o *Options) (err error) {
 	b.exports, err = exports.Open(exports.Options{FS: o.FS, Dir: o.FS.PathJoin(o.Dir, exportsDir), State: b.State, Log: o.Log},
 		exports.File{Name: topicsFile, Export: b.Topics.Export, Import: b.Topics.Import},
 		exports.File{Name: groupsFile, Export: b.Groups.Export, Import: b.Groups.Import},
-		exports.File{Name: offsetsFile, Export: func() ([]byte, error) { return b.Offsets.Export(nil) }, Import: b.importOffsets},
+		exports.File{Name: offsetsFile, Export: b.Offsets.Export, Import: b.importOffsets},
 		exports.File{Name: delaysFile, Export: b.Timer.Export, Import: b.Timer.Import},
 		exports.File{Name: modesFile, Export: func() ([]byte, error) { return b.Admin.ExportModes() }, Import: func(text []byte) error { return admin.ImportModes(b.State, text) }},
 		exports.File{Name: halvesFile, Export: b.Txn.Export},

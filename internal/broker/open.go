@@ -197,6 +197,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return errors.Join(b.Timer.Keep(end), b.Wheel.Move(end), b.Txn.Keep(end)) },
 		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
 		Lights: b.State.Shelf(state.LightQueues), MaxLights: func() int { return maxLights(o.StoreConfig.Get()) },
+		ExportLights: func() bool { return o.StoreConfig.Get().LightQueuesForApache },
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {
 		s.Flush = storage.Sync

@@ -133,6 +133,7 @@ type Store struct {
 	EnableMultiDispatch       bool   `prop:"enableMultiDispatch"`
 	EnableLmqQuota            bool   `prop:"enableLmqQuota"`
 	MaxLmqConsumeQueueNum     int32  `prop:"maxLmqConsumeQueueNum" min:"1"`
+	LightQueuesForApache      bool   `prop:"lightQueuesForApache" fixed:"true"`
 }
 
 // DefaultStore is a store that was told nothing.

@@ -116,6 +116,11 @@ func (e *Engine) Close() error {
 	if err == nil {
 		err = e.save(true)
 	}
+	if err == nil && e.opt.ExportLights() {
+		if err := e.queues.ExportLights(); err != nil {
+			e.opt.Log.Error("the queues of lite topics could not be written for another server", "err", err)
+		}
+	}
 	if err == nil && !e.broken.Load() {
 		err = e.unmarkRunning()
 	}

@@ -8,12 +8,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/consumequeue"
+	"github.com/bolidemq/bolide/internal/storage/segment"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/storage/storetest"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -152,6 +157,92 @@ func TestLightQueues(t *testing.T) {
 	}
 	s = openLights(t, o)
 	check("after another server")
+	s.close(t)
+}
+
+// A clean stop can write light queues as files, which another server reads. This one has no use
+// for them, and its own rows are trusted as before.
+func TestLightQueuesForAnotherServer(t *testing.T) {
+	o := storetest.Small(storage.Options{FS: vfs.NewMem(), QueueFileEntries: 50, ExportLights: func() bool { return true }})
+	s := openLights(t, o)
+	q := names.Lite("parent", "l")
+	for i := range 120 {
+		s.send(t, "parent", fmt.Sprint(i), q)
+	}
+	s.AwaitDispatch(s.LogEnd())
+	want := s.content(t, q)
+	entries, err := s.Entries(q, 0, 0, 120)
+	if err != nil || len(entries) != 120 {
+		t.Fatal(len(entries), err)
+	}
+	s.close(t)
+	files := o.FS
+	dir := path.Join(o.Dir, "consumequeue", q, "0")
+	for i, e := range entries {
+		f, err := files.Open(path.Join(dir, segment.Name(int64(i/50*50*20))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var row [20]byte
+		if _, err := f.ReadAt(row[:], int64(i%50*20)); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		if got := consumequeue.DecodeEntry(row[:]); got.Physical != e.PhysicalOffset || got.Size != e.Size || got.TagsCode != e.TagsCode {
+			t.Fatalf("entry %d: %+v, want %+v", i, got, e)
+		}
+	}
+	o.Events.Recovered = func(r storage.Recovery) {
+		if r.ScannedFrom != r.End {
+			t.Errorf("the log was read again from %d to %d", r.ScannedFrom, r.End)
+		}
+	}
+	s = openLights(t, o)
+	if _, err := files.List(dir); !oserror.IsNotExist(err) {
+		t.Errorf("the files are still there: %v", err)
+	}
+	if got := s.content(t, q); !slices.Equal(got, want) {
+		t.Errorf("%d messages", len(got))
+	}
+	s.close(t)
+}
+
+// When the last message of a light queue was stored is read once, and known from then on.
+func TestLightTime(t *testing.T) {
+	var reads atomic.Int64
+	o := storetest.Small(storage.Options{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && strings.Contains(op.Path, "commitlog") {
+			reads.Add(1)
+		}
+		return nil
+	}))})
+	s := openLights(t, o)
+	q := names.Lite("parent", "l")
+	if at := s.LightTime(q); at != -1 {
+		t.Errorf("one that is not there: %d", at)
+	}
+	s.send(t, "parent", "k", q)
+	s.AwaitDispatch(s.LogEnd())
+	at := s.StoreTimeAt(q, 0, 0)
+	if got := s.LightTime(q); got != at || at <= 0 {
+		t.Errorf("at %d, want %d", got, at)
+	}
+	s.close(t)
+	s = openLights(t, o)
+	before := reads.Load()
+	if got := s.LightTime(q); got != at || reads.Load() == before {
+		t.Errorf("after a start: %d, want %d; %d reads", got, at, reads.Load()-before)
+	}
+	before = reads.Load()
+	if got := s.LightTime(q); got != at || reads.Load() != before {
+		t.Errorf("asked again: %d, %d reads", got, reads.Load()-before)
+	}
+	if gone, err := s.ExpireLight(q, 1); !gone || err != nil {
+		t.Fatal(err)
+	}
+	if got := s.LightTime(q); got != -1 {
+		t.Errorf("one that has expired: %d", got)
+	}
 	s.close(t)
 }
 

@@ -209,7 +209,7 @@ func (r *recovery) loadDerived(known snapshot) error {
 	if len(removed) > 0 || (!r.ours && (indexed < 0 || !r.Clean)) {
 		r.start = min(r.start, max(indexed, logMin))
 	}
-	if len(r.damaged) > 0 || r.relight || e.queues.Foreign {
+	if len(r.damaged) > 0 || r.relight || e.queues.Foreign && !r.ours {
 		r.start = logMin
 	}
 	r.start = max(r.start, logMin)

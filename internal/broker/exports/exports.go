@@ -1,8 +1,8 @@
 // Package exports is the files in which Apache RocketMQ keeps a broker's tables, written
 // so that its broker can open a store that Bolide has written, and read when it has.
 //
-// Invariants: the state database decides. A file is written at most every 5 s and at a
-// clean stop, by a temporary file that is synced and renamed, with the last good text
+// Invariants: the state database decides. A file is written at most every 5 s, less often
+// where that takes long, and at a clean stop, by a temporary file that is synced and renamed, with the last good text
 // kept beside it as .bak. The SHA-256 of a text is durable in the state database before
 // the text is in its file, so at start a file whose sum is known is our own, however old
 // and whatever happened, and is ignored. One that is not known and can be read was
@@ -62,6 +62,13 @@ type Exports struct {
 // knownSums is how many texts of each file are remembered: the file, its .bak, and those
 // whose writing a crash has cut short.
 const knownSums = 8
+
+// timesAsLong is how many times as long as writing the files took nothing is written after it,
+// up to the longest time: the offsets in a hundred thousand lite topics are megabytes.
+const (
+	timesAsLong = 100
+	longest     = time.Minute
+)
 
 // maxFile is more than any table of a broker that works.
 const maxFile = 1 << 30
@@ -186,12 +193,13 @@ func (e *Exports) Run(ctx context.Context) error {
 			return errors.Join(ctx.Err(), e.Flush())
 		case <-e.wake:
 		}
+		began := time.Now()
 		if err := e.Flush(); err != nil {
 			e.o.Log.Error("a table's file could not be written", "err", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(e.o.Every):
+		case <-time.After(max(e.o.Every, min(timesAsLong*time.Since(began), longest))):
 		}
 	}
 }

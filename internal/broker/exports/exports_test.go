@@ -232,6 +232,38 @@ func TestRunWritesAtMostOncePerInterval(t *testing.T) {
 	})
 }
 
+// A file that takes long to make is made less often, but once a minute.
+func TestRunWritesLargeFilesLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := openState(t, vfs.NewMem())
+		writes := 0
+		file := File{Name: "t.json", Import: func([]byte) error { return nil }, Export: func() ([]byte, error) {
+			writes++
+			time.Sleep(time.Second)
+			return fmt.Append(nil, writes), nil
+		}}
+		e, err := Open(Options{FS: vfs.NewMem(), Dir: "config", State: db}, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- e.Run(ctx) }()
+		for range 600 {
+			e.Changed("t.json")
+			time.Sleep(time.Second)
+		}
+		cancel()
+		<-done
+		if writes < 9 || writes > 12 {
+			t.Errorf("%d writes in 10 minutes", writes)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestUnreadableFolder(t *testing.T) {
 	fs := vfs.NewMem()
 	db := openState(t, fs)

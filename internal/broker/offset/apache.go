@@ -1,56 +1,69 @@
 package offset
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
-// Consumed is how far a group has come in one queue.
-type Consumed struct {
-	Group, Topic string
-	Queue        int32
-	Offset       int64
-}
-
-// Remoting is the whole table in the protocol's form: answer to request 43 and Apache's
-// consumerOffset.json. more are offsets that are kept elsewhere (POP's lowest offset not
-// done); where both are known the lower counts: repeats, never losses.
-func (t *Table) Remoting(more []Consumed) remoting.ConsumerOffsetTable {
+// Remoting is the whole table in the protocol's form, the answer to request 43.
+func (t *Table) Remoting() remoting.ConsumerOffsetTable {
 	out := remoting.ConsumerOffsetTable{OffsetTable: make(map[string]map[int32]int64)}
-	t.mu.RLock()
-	for k, e := range t.mu.entries {
-		e.mu.Lock()
-		if len(e.offsets) > 0 {
-			queues := make(map[int32]int64, len(e.offsets))
-			for q, off := range e.offsets {
-				queues[q] = off
-			}
-			out.OffsetTable[k.topic+"@"+k.group] = queues
-		}
-		e.mu.Unlock()
-	}
-	t.mu.RUnlock()
-	for _, c := range more {
-		name := c.Topic + "@" + c.Group
-		queues := out.OffsetTable[name]
-		if queues == nil {
-			queues = make(map[int32]int64)
-			out.OffsetTable[name] = queues
-		}
-		if old, ok := queues[c.Queue]; !ok || c.Offset < old {
-			queues[c.Queue] = c.Offset
-		}
-	}
+	t.Each(func(group, topic string, offsets map[int32]int64) { out.OffsetTable[topic+"@"+group] = offsets })
 	return out
 }
 
-// Export is the text of consumerOffset.json.
-func (t *Table) Export(more []Consumed) ([]byte, error) {
-	table := t.Remoting(more)
-	return append(remoting.Marshal(&table), '\n'), nil
+// Export is the text of consumerOffset.json. There may be a hundred thousand entries, so it is
+// written as it comes.
+func (t *Table) Export() ([]byte, error) {
+	out := []byte(`{"offsetTable":{`)
+	comma := false
+	for _, k := range t.sorted() {
+		e := t.find(k.group, k.topic)
+		if e == nil {
+			continue // deleted meanwhile
+		}
+		e.mu.Lock()
+		if e.known() {
+			if comma {
+				out = append(out, ',')
+			}
+			out, comma = e.export(out, k), true
+		}
+		e.mu.Unlock()
+	}
+	return append(out, "}}\n"...), nil
+}
+
+// sorted is the keys in the order of their names in the file.
+func (t *Table) sorted() []key {
+	t.mu.RLock()
+	keys := slices.AppendSeq(make([]key, 0, len(t.mu.entries)), maps.Keys(t.mu.entries))
+	t.mu.RUnlock()
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(cmp.Compare(a.topic, b.topic), cmp.Compare(a.group, b.group)) })
+	return keys
+}
+
+// export appends one entry; its lock is held.
+func (e *entry) export(out []byte, k key) []byte {
+	out = remoting.AppendString(out, k.topic+"@"+k.group)
+	out = append(out, ":{"...)
+	comma := false
+	e.each(func(s *spot) {
+		if comma {
+			out = append(out, ',')
+		}
+		comma = true
+		out = append(strconv.AppendInt(out, int64(s.queue), 10), ':')
+		out = strconv.AppendInt(out, s.offset, 10)
+	})
+	return append(out, '}')
 }
 
 // Import replaces the table by that of a consumerOffset.json.
@@ -69,10 +82,11 @@ func (t *Table) Import(text []byte) error {
 			t.o.Log.Warn("an entry of consumerOffset.json is left out", "entry", name)
 			continue
 		}
-		e := &entry{offsets: make(map[int32]int64, len(queues))}
+		e := &entry{}
 		for q, off := range queues {
 			if q >= 0 && off >= 0 {
-				e.offsets[q] = off
+				s := e.at(q)
+				s.offset, s.has = off, hasOffset
 			}
 		}
 		entries[key{group, topic}] = e
@@ -88,9 +102,7 @@ func (t *Table) replace(entries map[key]*entry) error {
 		b := t.o.State.NewBatch()
 		b.DeletePrefix(state.Offsets, nil)
 		for k, e := range entries {
-			for q := range e.offsets {
-				e.put(b, k, q)
-			}
+			e.each(func(s *spot) { e.put(b, k, s.queue) })
 		}
 		if err := t.o.State.Commit(b); err != nil {
 			return fmt.Errorf("store consumer offsets: %w", err)
@@ -104,6 +116,6 @@ func (t *Table) replace(entries map[key]*entry) error {
 		e.mu.Unlock()
 	}
 	t.mu.entries = entries
-	t.mu.dirty = make(map[key]struct{})
+	t.mu.dirty = nil
 	return nil
 }

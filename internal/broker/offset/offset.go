@@ -14,6 +14,7 @@
 package offset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,15 +50,33 @@ type Events struct {
 
 type key struct{ group, topic string }
 
-// entry is the offsets of one group in one topic.
+// entry is the offsets of one group in one topic. There may be a hundred thousand: of lite
+// topics.
 type entry struct {
-	mu      sync.Mutex
-	offsets map[int32]int64
-	pulled  map[int32]int64 // where the group pulls now; in memory only
-	resets  map[int32]int64 // set by command, not yet taken by the consumer
-	dirty   map[int32]struct{}
-	gone    bool // deleted: a late commit must not revive it
+	mu     sync.Mutex
+	spots  []spot // by queue; most have one or a few
+	queued bool   // in Table.mu.dirty, or about to be
+	gone   bool   // deleted: a late commit must not revive it
 }
+
+// spot is how far a group is in one queue.
+type spot struct {
+	queue  int32
+	has    parts // of the following
+	dirty  bool  // the database does not know it yet
+	offset int64
+	reset  int64 // set by command, not yet taken by the consumer
+	pulled int64 // where the group pulls now; in memory only
+}
+
+// parts say which of a spot's numbers there are.
+type parts uint8
+
+const (
+	hasOffset parts = 1 << iota
+	hasReset
+	hasPulled
+)
 
 // Table is the offsets of all groups. Locks are taken in the order
 // flushing, ordering, Table.mu, entry.mu; only flushing is held across a commit.
@@ -66,7 +85,7 @@ type Table struct {
 	mu struct {
 		sync.RWMutex
 		entries map[key]*entry
-		dirty   map[key]struct{}
+		dirty   []key // something of them is
 	}
 	flushing sync.Mutex
 	// ordering is held from reading offsets into a batch until the batch is queued, so
@@ -85,7 +104,6 @@ func Open(o Options) (*Table, error) {
 	}
 	t := &Table{o: o, wake: make(chan struct{}, 1)}
 	t.mu.entries = make(map[key]*entry)
-	t.mu.dirty = make(map[key]struct{})
 	if err := t.load(); err != nil {
 		return nil, err
 	}
@@ -100,8 +118,7 @@ func (t *Table) Query(group, topic string, queue int32) (int64, bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	off, ok := e.offsets[queue]
-	return off, ok
+	return e.get(queue, hasOffset)
 }
 
 // Queues returns all stored offsets of a group in a topic.
@@ -109,9 +126,7 @@ func (t *Table) Queues(group, topic string) map[int32]int64 {
 	out := make(map[int32]int64)
 	if e := t.find(group, topic); e != nil {
 		e.mu.Lock()
-		for q, off := range e.offsets {
-			out[q] = off
-		}
+		e.each(func(s *spot) { out[s.queue] = s.offset })
 		e.mu.Unlock()
 	}
 	return out
@@ -123,10 +138,10 @@ func (t *Table) Commit(group, topic string, queue int32, off int64) error {
 	var from int64
 	regressed := false
 	err := t.with(group, topic, func(e *entry) error {
-		if _, pending := e.resets[queue]; pending {
+		if _, pending := e.get(queue, hasReset); pending {
 			return ErrResetPending
 		}
-		old, ok := e.offsets[queue]
+		old, ok := e.get(queue, hasOffset)
 		if ok && old == off {
 			return nil
 		}
@@ -145,10 +160,10 @@ func (t *Table) Commit(group, topic string, queue int32, off int64) error {
 // yet) and changes nothing.
 func (t *Table) Advance(group, topic string, queue int32, off int64) {
 	_ = t.with(group, topic, func(e *entry) error {
-		if _, pending := e.resets[queue]; pending {
+		if _, pending := e.get(queue, hasReset); pending {
 			return nil
 		}
-		if old, ok := e.offsets[queue]; ok && off <= old {
+		if old, ok := e.get(queue, hasOffset); ok && off <= old {
 			return nil
 		}
 		e.set(queue, off)
@@ -163,10 +178,8 @@ func (t *Table) CommitPull(group, topic string, queue int32, off int64) {
 		e = t.make(group, topic)
 	}
 	e.mu.Lock()
-	if e.pulled == nil {
-		e.pulled = make(map[int32]int64)
-	}
-	e.pulled[queue] = off
+	s := e.at(queue)
+	s.pulled, s.has = off, s.has|hasPulled
 	e.mu.Unlock()
 }
 
@@ -178,22 +191,18 @@ func (t *Table) QueryPull(group, topic string, queue int32) (int64, bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if off, ok := e.pulled[queue]; ok {
+	if off, ok := e.get(queue, hasPulled); ok {
 		return off, true
 	}
-	off, ok := e.offsets[queue]
-	return off, ok
+	return e.get(queue, hasOffset)
 }
 
 // Reset sets an offset by command. The consumer that holds the queue learns of it with
 // its next pull or pop, through TakeReset; until then nothing else is stored.
 func (t *Table) Reset(group, topic string, queue int32, off int64) {
 	_ = t.with(group, topic, func(e *entry) error {
-		if e.resets == nil {
-			e.resets = make(map[int32]int64)
-		}
-		e.resets[queue] = off
-		delete(e.pulled, queue)
+		s := e.at(queue)
+		s.reset, s.has = off, s.has&^hasPulled|hasReset
 		e.set(queue, off)
 		return nil
 	})
@@ -207,13 +216,15 @@ func (t *Table) TakeReset(group, topic string, queue int32) (off int64, ok bool)
 		return 0, false
 	}
 	e.mu.Lock()
-	off, ok = e.resets[queue]
-	if ok {
-		delete(e.resets, queue)
-		e.touch(queue)
+	clean := !e.queued
+	if off, ok = e.get(queue, hasReset); ok {
+		s := e.at(queue)
+		s.has &^= hasReset
+		e.touch(s)
 	}
+	fresh := clean && e.queued
 	e.mu.Unlock()
-	if ok {
+	if fresh {
 		t.markDirty(key{group, topic})
 	}
 	return off, ok
@@ -229,6 +240,13 @@ func (t *Table) Each(f func(group, topic string, offsets map[int32]int64)) {
 			f(k.group, k.topic, offsets)
 		}
 	}
+}
+
+// Len is the number of groups and topics that have offsets.
+func (t *Table) Len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.mu.entries)
 }
 
 // TopicsOf returns the topics in which a group has offsets, sorted.
@@ -251,7 +269,7 @@ func (t *Table) collect(pick func(key) (string, bool)) []string {
 			continue
 		}
 		e.mu.Lock()
-		if len(e.offsets) > 0 {
+		if e.known() {
 			out = append(out, name)
 		}
 		e.mu.Unlock()
@@ -269,17 +287,18 @@ func (t *Table) Clamp(bounds func(topic string, queue int32) (low, high int64)) 
 	moved := 0
 	for k, e := range t.mu.entries {
 		e.mu.Lock()
-		for q, off := range e.offsets {
-			if _, high := bounds(k.topic, q); off > high {
-				e.set(q, high)
-				if _, pending := e.resets[q]; pending {
-					e.resets[q] = high
-				}
-				t.mu.dirty[k] = struct{}{}
-				moved++
+		clean := !e.queued
+		e.each(func(s *spot) {
+			if _, high := bounds(k.topic, s.queue); s.offset > high {
 				t.o.Log.Warn("consumer offset was behind the end of its queue", "group", k.group, "topic", k.topic,
-					"queue", q, "offset", off, "end", high)
+					"queue", s.queue, "offset", s.offset, "end", high)
+				s.offset, s.reset = high, high
+				e.touch(s)
+				moved++
 			}
+		})
+		if clean && e.queued {
+			t.mu.dirty = append(t.mu.dirty, k)
 		}
 		e.mu.Unlock()
 	}
@@ -292,21 +311,60 @@ func (t *Table) Clamp(bounds func(topic string, queue int32) (low, high int64)) 
 	return moved
 }
 
-// set stores an offset; the entry's lock is held.
-func (e *entry) set(queue int32, off int64) {
-	if e.offsets == nil {
-		e.offsets = make(map[int32]int64)
-	}
-	e.offsets[queue] = off
-	e.touch(queue)
+// find is where the spot of a queue is, or belongs; the entry's lock is held, as in all that
+// follows.
+func (e *entry) find(queue int32) (i int, ok bool) {
+	return slices.BinarySearchFunc(e.spots, queue, func(s spot, q int32) int { return cmp.Compare(s.queue, q) })
 }
 
-func (e *entry) touch(queue int32) {
-	if e.dirty == nil {
-		e.dirty = make(map[int32]struct{})
+// get returns one of a spot's numbers, if it is there.
+func (e *entry) get(queue int32, which parts) (int64, bool) {
+	i, ok := e.find(queue)
+	if !ok || e.spots[i].has&which == 0 {
+		return 0, false
 	}
-	e.dirty[queue] = struct{}{}
+	switch s := &e.spots[i]; which {
+	case hasReset:
+		return s.reset, true
+	case hasPulled:
+		return s.pulled, true
+	default:
+		return s.offset, true
+	}
 }
+
+// at is the spot of a queue, made when there is none; it stays where it is until another is made.
+func (e *entry) at(queue int32) *spot {
+	i, ok := e.find(queue)
+	if !ok {
+		e.spots = slices.Insert(e.spots, i, spot{queue: queue})
+	}
+	return &e.spots[i]
+}
+
+// each calls f for the queues that have an offset.
+func (e *entry) each(f func(s *spot)) {
+	for i := range e.spots {
+		if e.spots[i].has&hasOffset != 0 {
+			f(&e.spots[i])
+		}
+	}
+}
+
+// known reports whether some queue has an offset.
+func (e *entry) known() bool {
+	return slices.ContainsFunc(e.spots, func(s spot) bool { return s.has&hasOffset != 0 })
+}
+
+// set stores an offset.
+func (e *entry) set(queue int32, off int64) {
+	s := e.at(queue)
+	s.offset, s.has = off, s.has|hasOffset
+	e.touch(s)
+}
+
+// touch notes that the database does not know s; who finds queued unset before marks e dirty.
+func (e *entry) touch(s *spot) { s.dirty, e.queued = true, true }
 
 func (t *Table) find(group, topic string) *entry {
 	t.mu.RLock()
@@ -339,9 +397,9 @@ func (t *Table) with(group, topic string, f func(*entry) error) error {
 			e.mu.Unlock()
 			continue
 		}
-		clean := len(e.dirty) == 0
+		clean := !e.queued
 		err := f(e)
-		first := clean && len(e.dirty) > 0
+		first := clean && e.queued
 		e.mu.Unlock()
 		if first {
 			t.markDirty(key{group, topic})
@@ -352,7 +410,7 @@ func (t *Table) with(group, topic string, f func(*entry) error) error {
 
 func (t *Table) markDirty(k key) {
 	t.mu.Lock()
-	t.mu.dirty[k] = struct{}{}
+	t.mu.dirty = append(t.mu.dirty, k)
 	t.mu.Unlock()
 	select {
 	case t.wake <- struct{}{}:
@@ -428,7 +486,6 @@ func (t *Table) drop(b *state.Batch, match func(key) bool) {
 			b.DeletePrefix(state.Offsets, storeKey(k, 0)[:len(k.group)+len(k.topic)+2])
 		}
 		delete(t.mu.entries, k)
-		delete(t.mu.dirty, k)
 	}
 	t.mu.Unlock()
 	if any && t.o.Events.Changed != nil {

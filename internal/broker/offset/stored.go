@@ -43,15 +43,13 @@ func (t *Table) load() error {
 		}
 		e := t.mu.entries[name]
 		if e == nil {
-			e = &entry{offsets: make(map[int32]int64)}
+			e = &entry{}
 			t.mu.entries[name] = e
 		}
-		e.offsets[queue] = int64(binary.BigEndian.Uint64(v))
+		s := e.at(queue)
+		s.offset, s.has = int64(binary.BigEndian.Uint64(v)), hasOffset
 		if len(v) == 16 {
-			if e.resets == nil {
-				e.resets = make(map[int32]int64)
-			}
-			e.resets[queue] = int64(binary.BigEndian.Uint64(v[8:]))
+			s.reset, s.has = int64(binary.BigEndian.Uint64(v[8:])), hasOffset|hasReset
 		}
 		return nil
 	})
@@ -59,13 +57,13 @@ func (t *Table) load() error {
 
 // put adds one queue of an entry to the batch; the entry's lock is held.
 func (e *entry) put(b *state.Batch, k key, queue int32) {
-	off, ok := e.offsets[queue]
+	off, ok := e.get(queue, hasOffset)
 	if !ok {
 		b.Delete(state.Offsets, storeKey(k, queue))
 		return
 	}
 	v := binary.BigEndian.AppendUint64(make([]byte, 0, 16), uint64(off))
-	if reset, pending := e.resets[queue]; pending {
+	if reset, pending := e.get(queue, hasReset); pending {
 		v = binary.BigEndian.AppendUint64(v, uint64(reset))
 	}
 	b.Put(state.Offsets, storeKey(k, queue), v)
@@ -77,7 +75,7 @@ func (t *Table) Flush() error {
 	defer t.flushing.Unlock()
 	t.mu.Lock()
 	dirty := t.mu.dirty
-	t.mu.dirty = make(map[key]struct{})
+	t.mu.dirty = nil
 	t.mu.Unlock()
 	if len(dirty) == 0 {
 		return nil
@@ -90,10 +88,9 @@ func (t *Table) Flush() error {
 		t.o.State.Announce()
 		if err := <-committed; err != nil {
 			t.mu.Lock()
-			for k := range dirty {
-				if e := t.mu.entries[k]; e != nil {
-					t.mu.dirty[k] = struct{}{}
-					e.touchAll()
+			for _, k := range dirty {
+				if e := t.mu.entries[k]; e != nil && e.touchAll() {
+					t.mu.dirty = append(t.mu.dirty, k)
 				}
 			}
 			t.mu.Unlock()
@@ -106,9 +103,9 @@ func (t *Table) Flush() error {
 	return nil
 }
 
-func (t *Table) collectDirty(dirty map[key]struct{}) *state.Batch {
+func (t *Table) collectDirty(dirty []key) *state.Batch {
 	b := t.o.State.NewBatch()
-	for k := range dirty {
+	for _, k := range dirty {
 		t.mu.RLock()
 		e := t.mu.entries[k]
 		t.mu.RUnlock()
@@ -116,24 +113,26 @@ func (t *Table) collectDirty(dirty map[key]struct{}) *state.Batch {
 			continue // deleted since
 		}
 		e.mu.Lock()
-		if !e.gone {
-			for q := range e.dirty {
-				e.put(b, k, q)
+		for i := range e.spots {
+			if s := &e.spots[i]; s.dirty && !e.gone {
+				e.put(b, k, s.queue)
+				s.dirty = false
 			}
-			clear(e.dirty)
 		}
+		e.queued = false
 		e.mu.Unlock()
 	}
 	return b
 }
 
-// touchAll marks every queue for the next flush, after one that failed.
-func (e *entry) touchAll() {
+// touchAll marks every queue for the next flush, after one that failed. It reports whether e
+// was not marked already.
+func (e *entry) touchAll() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for q := range e.offsets {
-		e.touch(q)
-	}
+	clean := !e.queued
+	e.each(e.touch)
+	return clean && e.queued
 }
 
 // CommitThen is Commit for a consumer that waits for the answer: done is called when the

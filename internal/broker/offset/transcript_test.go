@@ -72,13 +72,13 @@ func (t *Table) dump() string {
 	defer t.mu.RUnlock()
 	for k, e := range t.mu.entries {
 		e.mu.Lock()
-		for q, off := range e.offsets {
-			line := fmt.Sprintf("%s %s %d: %d", k.group, k.topic, q, off)
-			if r, ok := e.resets[q]; ok {
+		e.each(func(s *spot) {
+			line := fmt.Sprintf("%s %s %d: %d", k.group, k.topic, s.queue, s.offset)
+			if r, ok := e.get(s.queue, hasReset); ok {
 				line += fmt.Sprintf(" (reset to %d waits)", r)
 			}
 			lines = append(lines, line+"\n")
-		}
+		})
 		e.mu.Unlock()
 	}
 	slices.Sort(lines)

@@ -72,7 +72,7 @@ func (p *Popper) leaveOrdered(q *request, a *attempt) {
 		if low != w.mu.next {
 			w.mu.next, w.mu.nextDirty = low, true
 		}
-		w.mu.floor = p.fresh()
+		w.mu.floor, w.mu.raised = p.fresh(), true
 		w.mu.Unlock()
 		p.changed(w, nil)
 		p.handOver(w)

@@ -11,8 +11,12 @@ import (
 // The queues of lite topics are many, and most of them asleep. A group's window of one that
 // has nothing in flight, set aside or to be written, and was not looked at for a while, is
 // let go of (ForgetIdle): its row in the state database says where it was, and revisit reads
-// that when somebody comes. It is then as after a restart: of what was popped before, nobody
-// knows how it ended.
+// that when somebody comes. Nothing that a receipt may ask is forgotten by that: what lapsed
+// keeps the window until its receipts have ended, and all else was acked.
+
+// sweepAfter is how many windows of lite topics are made, at least, before those that are idle
+// are looked for: whoever drains a hundred thousand lite topics has few of them in memory.
+const sweepAfter = 4096
 
 // revisit makes the window of a lite topic's queue that was let go of; nil when the group
 // never had one, or it is no such queue. The caller holds no lock.
@@ -38,28 +42,49 @@ func (p *Popper) revisit(k windowKey) *window {
 		return w
 	}
 	w := newWindow(k, id)
-	w.mu.next, w.mu.known, w.mu.floor = next, true, max(p.now(), p.mu.floor)
-	p.mu.windows[k] = w
-	p.mu.byID[id] = w
+	w.mu.next, w.mu.known, w.mu.floor = next, true, max(p.openedAt, p.mu.floor)
+	p.addLocked(w)
 	return w
+}
+
+// addLocked puts a window that was made now into the tables.
+func (p *Popper) addLocked(w *window) {
+	p.mu.windows[w.key] = w
+	p.mu.byID[w.id] = w
+	if !names.IsLite(w.key.topic) {
+		return
+	}
+	if p.mu.made++; p.mu.made >= p.mu.sweepAt {
+		p.mu.made = 0
+		p.Go(func(closing bool) {
+			if !closing {
+				p.ForgetIdle()
+			}
+		})
+	}
 }
 
 // ForgetIdle lets go of the windows of lite topics that were idle since it was last called.
 func (p *Popper) ForgetIdle() {
 	now := p.now()
+	kept := 0
 	for _, w := range p.allWindows() {
-		if names.IsLite(w.key.topic) {
-			p.forgetIdle(w, now)
+		if names.IsLite(w.key.topic) && !p.forgetIdle(w, now) {
+			kept++
 		}
 	}
+	p.mu.Lock()
+	p.mu.sweepAt = max(sweepAfter, kept/2)
+	p.mu.Unlock()
 }
 
-func (p *Popper) forgetIdle(w *window, now int64) {
+// forgetIdle lets go of one window if it may.
+func (p *Popper) forgetIdle(w *window, now int64) (gone bool) {
 	s := p.subject(subjectKey{w.key.group, w.key.topic})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held || len(s.waiting) > 0 {
-		return
+		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +100,10 @@ func (p *Popper) forgetIdle(w *window, now int64) {
 		len(w.mu.aside)+len(w.mu.dirty)+len(w.mu.asideDirty)+len(w.mu.movedLog) > 0
 	if idle := w.mu.idle; busy || !idle {
 		w.mu.idle = !busy
-		return
+		return false
+	}
+	if w.mu.raised {
+		p.mu.floor = max(p.mu.floor, w.mu.floor)
 	}
 	w.mu.dropped = true
 	delete(p.mu.windows, w.key)
@@ -84,6 +112,7 @@ func (p *Popper) forgetIdle(w *window, now int64) {
 		s.gone = true
 		delete(p.mu.subjects, s.key)
 	}
+	return true
 }
 
 // ForgetQueue deletes all that a group has of a lite topic's queue, which is gone. Its
@@ -144,8 +173,22 @@ func (p *Popper) dropForgotten(b *state.Batch, match func(windowKey) bool) {
 	}
 }
 
-// Windows is the number of windows in memory.
-func (p *Popper) Windows() int { return len(p.allWindows()) }
+// LiteWindows is how many windows of lite topics are in memory, and how many of those have
+// something in flight.
+func (p *Popper) LiteWindows() (all, busy int) {
+	for _, w := range p.allWindows() {
+		if !names.IsLite(w.key.topic) {
+			continue
+		}
+		all++
+		w.mu.Lock()
+		if w.mu.inFlight > 0 {
+			busy++
+		}
+		w.mu.Unlock()
+	}
+	return all, busy
+}
 
 // AfterCommit calls done after a commit that holds everything that changed before.
 func (p *Popper) AfterCommit(done func(error)) { p.afterCommit(done) }

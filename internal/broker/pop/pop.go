@@ -157,6 +157,8 @@ type Popper struct {
 		subjects map[subjectKey]*subject
 		nextID   uint32
 		floor    int64 // of new windows: later than all names that deleted ones have given
+		made     int   // windows of lite topics, since those that are idle were last looked for
+		sweepAt  int   // how many of them are reason to look again
 	}
 	due     dueHeap
 	alarm   *clock.Alarm
@@ -180,6 +182,7 @@ func Open(o Options) (*Popper, error) {
 	p.mu.byID = make(map[uint32]*window)
 	p.mu.subjects = make(map[subjectKey]*subject)
 	p.mu.nextID = 1
+	p.mu.sweepAt = sweepAfter
 	p.ready.wake, p.ready.rounds = make(chan struct{}, 1), o.Rounds
 	o.Rounds.Wake(p.ready.signal)
 	p.due.alarm = p.alarm

@@ -178,8 +178,7 @@ func (p *Popper) windowOf(s *subject, flag byte, queue int32) *window {
 		w = newWindow(k, p.mu.nextID)
 		w.mu.floor = max(p.now(), p.mu.floor)
 		p.mu.nextID++
-		p.mu.windows[k] = w
-		p.mu.byID[w.id] = w
+		p.addLocked(w)
 	}
 	p.mu.Unlock()
 	w.mu.Lock()

@@ -54,7 +54,8 @@ type window struct {
 		swept      int64 // when aside was last searched for what nobody wants
 		// Of what was popped before floor and is gone, nobody knows how it ended. No
 		// delivery is named by an earlier time.
-		floor int64
+		floor  int64
+		raised bool // floor, since the window was made
 	}
 }
 
@@ -259,7 +260,7 @@ func (w *window) forgetLocked(now int64) {
 	if len(w.mu.movedLog) > maxMoved {
 		for len(w.mu.movedLog) > maxMoved/2 {
 			e := w.forgetFirstLocked()
-			w.mu.floor = max(w.mu.floor, e.popTime+1)
+			w.mu.floor, w.mu.raised = max(w.mu.floor, e.popTime+1), true
 		}
 	}
 	if len(w.mu.movedLog) == 0 {

@@ -6,6 +6,6 @@ import (
 )
 
 func (s *Server) getAllConsumerOffset(r *transport.Request) {
-	table := s.b.Offsets.Remoting(nil)
+	table := s.b.Offsets.Remoting()
 	r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&table))
 }

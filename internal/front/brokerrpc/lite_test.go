@@ -67,7 +67,7 @@ func TestLiteTopicsOverRemoting(t *testing.T) {
 	}
 
 	var broker remoting.BrokerLiteInfo
-	if n.body(remoting.ReqGetBrokerLiteInfo, nil, &broker); broker.CurrentLmqNum != 2 || broker.LiteSubscriptionCount != 2 || broker.TopicMeta["P"] != 60 || len(broker.GroupMeta["P"]) != 1 {
+	if n.body(remoting.ReqGetBrokerLiteInfo, nil, &broker); broker.CurrentLmqNum != 2 || broker.OrderInfoCount != 2 || broker.LiteSubscriptionCount != 2 || broker.TopicMeta["P"] != 60 || len(broker.GroupMeta["P"]) != 1 {
 		t.Errorf("%+v", broker)
 	}
 	var parent remoting.ParentTopicInfo

@@ -164,7 +164,7 @@ func (q *Queue) again() error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.mu.first, q.mu.flushed, q.mu.max, q.mu.lowest, q.mu.min, q.mu.minFor = 0, 0, 0, 0, 0, 0
+	q.mu.first, q.mu.flushed, q.mu.max, q.mu.lowest, q.mu.min, q.mu.minFor, q.mu.last = 0, 0, 0, 0, 0, 0, 0
 	q.mu.tail = nil
 	return nil
 }
@@ -294,8 +294,8 @@ func (q *Queue) removeLight(logMin int64) error {
 	return nil
 }
 
-// foreignLights removes the folders that another server has for queues that are light here,
-// and reports whether there were any: the log says what is in them.
+// foreignLights removes the folders that another server has for queues that are light here, or
+// that were written for one, and reports whether there were any: the log says what is in them.
 func (s *Store) foreignLights(folder string) (bool, error) {
 	if !s.isLight(folder) {
 		return false, nil
@@ -306,6 +306,59 @@ func (s *Store) foreignLights(folder string) (bool, error) {
 		err = nil
 	}
 	return true, err
+}
+
+// ExportLights writes the light queues as files for another server, which has no others. This
+// one removes them when it starts, see foreignLights.
+func (s *Store) ExportLights() (err error) {
+	any := false
+	s.EachLight("", func(q *Queue) bool {
+		if q.Max() == 0 {
+			return true
+		}
+		any, err = true, q.export()
+		return err == nil
+	})
+	if err != nil || !any {
+		return err
+	}
+	_, err = segment.SyncFileSystem(s.opt.Pool.FS(), s.opt.Dir)
+	return err
+}
+
+// export writes one light queue.
+func (q *Queue) export() error {
+	set, err := segment.OpenSet(q.store.opt.Pool, q.store.dir(q.Topic.Name, q.ID), q.store.fileSize())
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	at, end, perFile := q.First(), q.Max(), int64(q.store.opt.FileEntries)
+	var entries []Entry
+	var data []byte
+	for first := true; at < end; first = false {
+		base := at - at%perFile
+		if entries, err = q.Entries(entries[:0], at, int(min(end, base+perFile)-at)); err != nil {
+			return fmt.Errorf("light queue %s: %w", q.Topic.Name, err)
+		}
+		data = data[:0]
+		for range at - base {
+			if first {
+				data = AppendEntry(data, Filler)
+			}
+		}
+		for _, e := range entries {
+			data = AppendEntry(data, e)
+		}
+		if err := set.Create(base*EntrySize, false); err != nil {
+			return err
+		}
+		if err := set.WriteAt(data, base*EntrySize); err != nil {
+			return fmt.Errorf("writing light queue %s: %w", q.Topic.Name, err)
+		}
+		at = base + perFile
+	}
+	return nil
 }
 
 // EachLight calls f for the light queues whose names begin with prefix, in no order, until
@@ -354,7 +407,23 @@ func (s *Store) forgetLight(topic string) {
 	defer q.mu.Unlock()
 	q.mu.gone = true
 	q.mu.tail = nil
-	q.mu.first, q.mu.flushed, q.mu.max, q.mu.min, q.mu.lowest = 0, 0, 0, 0, 0
+	q.mu.first, q.mu.flushed, q.mu.max, q.mu.min, q.mu.lowest, q.mu.last = 0, 0, 0, 0, 0, 0
+}
+
+// Stored notes when the last record of a light queue was stored, if the queue still ends at end.
+func (q *Queue) Stored(end, ms int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.max == end {
+		q.mu.last = ms
+	}
+}
+
+// Last is the end of a light queue and when its last record was stored; 0: not known.
+func (q *Queue) Last() (end, ms int64) {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	return q.mu.max, q.mu.last
 }
 
 // checkLight compares what the database has with what the queue is.

@@ -172,9 +172,11 @@ func (m *Members) str(p *string) {
 	}
 }
 
-func (m *Members) quoted(s string) {
-	m.out = append(m.out, '"')
-	m.out = append(appendEscaped(m.out, s), '"')
+func (m *Members) quoted(s string) { m.out = AppendString(m.out, s) }
+
+// AppendString appends s as JSON, for a body too large to be made of maps first.
+func AppendString(dst []byte, s string) []byte {
+	return append(appendEscaped(append(dst, '"'), s), '"')
 }
 
 func (m *Members) int(p *int64) {
