@@ -31,7 +31,7 @@ func differencesSuite(ctx context.Context, h *harness) error {
 		return err
 	}
 	defer w.close()
-	for _, d := range slices.Concat(remotingDifferences, namesrvDifferences, popDifferences, grpcDifferences) {
+	for _, d := range slices.Concat(remotingDifferences, namesrvDifferences, popDifferences, liteDifferences, grpcDifferences) {
 		h.report("difference: "+d.row, w.judge(d))
 	}
 	return nil

@@ -203,17 +203,21 @@ func (w *wire) group() string {
 	return name
 }
 
-// liteGroup is a group of consumers of the topic's lite topics.
-func (w *wire) liteGroup(topic string) string {
+// liteGroup is a group of consumers of the topic's lite topics; attributes are pairs.
+func (w *wire) liteGroup(topic string, attributes ...string) string {
 	group := w.fresh("group")
-	w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, liteGroupBody(group, topic)))
+	w.ok(w.call(w.broker(), remoting.ReqUpdateAndCreateSubscriptionGroup, nil, liteGroupBody(group, topic, attributes...)))
 	return group
 }
 
-func liteGroupBody(group, topic string) []byte {
+func liteGroupBody(group, topic string, attributes ...string) []byte {
+	more := ""
+	for i := 0; i < len(attributes); i += 2 {
+		more += fmt.Sprintf(",%q:%q", attributes[i], attributes[i+1])
+	}
 	return fmt.Appendf(nil,
-		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"attributes":{"+lite.bind.topic":%q}}`,
-		group, topic)
+		`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,"retryQueueNums":1,"retryMaxTimes":16,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,"notifyConsumerIdsChangedEnable":true,"attributes":{"+lite.bind.topic":%q%s}}`,
+		group, topic, more)
 }
 
 func (w *wire) putGroup(name string, retryQueues int) *remoting.Command {

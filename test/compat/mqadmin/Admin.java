@@ -5,16 +5,33 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.PopCallback;
+import org.apache.rocketmq.client.consumer.PopResult;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.impl.MQClientAPIImpl;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.consumer.ReceiptHandle;
+import org.apache.rocketmq.common.lite.LiteSubscriptionAction;
+import org.apache.rocketmq.common.lite.LiteSubscriptionDTO;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageAccessor;
+import org.apache.rocketmq.common.message.MessageConst;
+import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
+import org.apache.rocketmq.remoting.protocol.RemotingCommand;
+import org.apache.rocketmq.remoting.protocol.RequestCode;
+import org.apache.rocketmq.remoting.protocol.body.LiteSubscriptionCtlRequestBody;
+import org.apache.rocketmq.remoting.protocol.header.AckMessageRequestHeader;
+import org.apache.rocketmq.remoting.protocol.header.PopLiteMessageRequestHeader;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
@@ -66,11 +83,86 @@ public class Admin {
             case "@leave": // group
                 CONSUMERS.remove(words[1]).shutdown();
                 break;
+            case "@lite-send": // parent, lite topic, count
+                for (int i = 0; i < Integer.parseInt(words[3]); i++) {
+                    Message m = new Message(words[1], ("lite " + i).getBytes(StandardCharsets.UTF_8));
+                    MessageAccessor.setLiteTopic(m, words[2]);
+                    producer.send(m);
+                }
+                break;
+            case "@lite-subscribe": // broker, parent, group, client, lite topics
+                liteSubscribe(words);
+                break;
+            case "@lite-pop": // broker, parent, group, client, messages to acknowledge; none more than these are taken
+                litePop(words, Integer.parseInt(words[5]));
+                break;
             case "@stop":
                 producer.shutdown();
                 break;
             default:
                 throw new IllegalArgumentException(words[0]);
+        }
+    }
+
+    private static MQClientAPIImpl api() {
+        return producer.getDefaultMQProducerImpl().getMqClientFactory().getMQClientAPIImpl();
+    }
+
+    private static void liteSubscribe(String[] words) throws Exception {
+        LiteSubscriptionDTO wants = new LiteSubscriptionDTO().setAction(LiteSubscriptionAction.PARTIAL_ADD)
+            .setTopic(words[2]).setGroup(words[3]).setClientId(words[4]).setLiteTopicSet(Set.of(words[5].split(",")));
+        LiteSubscriptionCtlRequestBody body = new LiteSubscriptionCtlRequestBody();
+        body.setSubscriptionSet(Set.of(wants));
+        RemotingCommand request = RemotingCommand.createRequestCommand(RequestCode.LITE_SUBSCRIPTION_CTL, null);
+        request.setBody(body.encode());
+        RemotingCommand answer = api().getRemotingClient().invokeSync(words[1], request, 5_000);
+        if (answer.getCode() != 0) {
+            throw new IllegalStateException(answer.getCode() + " " + answer.getRemark());
+        }
+    }
+
+    private static void litePop(String[] words, int count) throws Exception {
+        for (long end = System.currentTimeMillis() + 60_000; count > 0; ) {
+            if (System.currentTimeMillis() > end) {
+                throw new IllegalStateException(count + " messages missing after a minute");
+            }
+            PopLiteMessageRequestHeader header = new PopLiteMessageRequestHeader();
+            header.setTopic(words[2]);
+            header.setConsumerGroup(words[3]);
+            header.setClientId(words[4]);
+            header.setMaxMsgNum(Math.min(count, 32));
+            header.setInvisibleTime(60_000);
+            header.setPollTime(1_000);
+            header.setBornTime(System.currentTimeMillis());
+            CompletableFuture<PopResult> popped = new CompletableFuture<>();
+            api().popLiteMessageAsync("broker-a", words[1], header, 10_000, new PopCallback() {
+                @Override
+                public void onSuccess(PopResult result) {
+                    popped.complete(result);
+                }
+
+                @Override
+                public void onException(Throwable e) {
+                    popped.completeExceptionally(e);
+                }
+            });
+            List<MessageExt> messages = popped.get().getMsgFoundList();
+            for (MessageExt m : messages == null ? List.<MessageExt>of() : messages) {
+                AckMessageRequestHeader ack = new AckMessageRequestHeader();
+                String handle = m.getProperty(MessageConst.PROPERTY_POP_CK);
+                ack.setTopic(words[2]);
+                ack.setConsumerGroup(words[3]);
+                ack.setQueueId(0);
+                ack.setOffset(ReceiptHandle.decode(handle).getOffset());
+                ack.setExtraInfo(handle);
+                ack.setLiteTopic(m.getProperty(MessageConst.PROPERTY_LITE_TOPIC));
+                RemotingCommand answer = api().getRemotingClient().invokeSync(words[1],
+                    RemotingCommand.createRequestCommand(RequestCode.ACK_MESSAGE, ack), 5_000);
+                if (answer.getCode() != 0) {
+                    throw new IllegalStateException(answer.getCode() + " " + answer.getRemark());
+                }
+                count--;
+            }
         }
     }
 

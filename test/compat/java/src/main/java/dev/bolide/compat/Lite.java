@@ -1,52 +1,134 @@
 package dev.bolide.compat;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
+import org.apache.rocketmq.client.apis.ClientException;
 import org.apache.rocketmq.client.apis.consumer.ConsumeResult;
 import org.apache.rocketmq.client.apis.consumer.LitePushConsumer;
+import org.apache.rocketmq.client.apis.consumer.MessageListener;
+import org.apache.rocketmq.client.apis.consumer.OffsetOption;
+import org.apache.rocketmq.client.apis.message.MessageView;
 import org.apache.rocketmq.client.apis.producer.Producer;
 
-/** A lite push consumer gets the messages of the lite topics that it has subscribed to, in order. */
+/** Lite topics with the client of gRPC: those that were subscribed to, each in order where its group is ordered. */
 final class Lite {
+    private static final int EACH = 10;
+
+    /** What the listener of a group got, by lite topic. */
+    private static final class Received implements MessageListener {
+        final Map<String, List<String>> got = new ConcurrentHashMap<>();
+        private final Set<String> failed = ConcurrentHashMap.newKeySet();
+        private final String failing;
+
+        Received(String failing) {
+            this.failing = failing;
+        }
+
+        @Override
+        public ConsumeResult consume(MessageView m) {
+            String lite = m.getLiteTopic().orElseThrow();
+            String body = new String(Grpc.bytes(m.getBody()), StandardCharsets.UTF_8);
+            if (body.equals(failing) && failed.add(lite)) {
+                return ConsumeResult.FAILURE;
+            }
+            List<String> list = got.computeIfAbsent(lite, l -> Collections.synchronizedList(new ArrayList<>()));
+            synchronized (this) {
+                list.add(body);
+                notifyAll();
+            }
+            return ConsumeResult.SUCCESS;
+        }
+
+        /** Returns when lite has given n messages, which have to be from first on; in order if none of them fails. */
+        synchronized void await(String lite, int first, int n) throws InterruptedException {
+            long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
+            List<String> list = List.of();
+            while (System.nanoTime() < end) {
+                list = got.getOrDefault(lite, List.of());
+                if (list.size() >= n) {
+                    break;
+                }
+                wait(1000);
+            }
+            List<String> want = new ArrayList<>();
+            for (int i = first; i < first + n; i++) {
+                want.add(String.valueOf(i));
+            }
+            List<String> in = new ArrayList<>(list);
+            if (failing != null) {
+                in.sort(Comparator.comparingInt(Integer::parseInt));
+            }
+            if (!in.equals(want)) {
+                throw new AssertionError(lite + " gave " + list + ", not " + want);
+            }
+        }
+    }
+
+    private static LitePushConsumer consumer(Target target, String topic, String group, MessageListener listener) throws Exception {
+        return Grpc.PROVIDER.newLitePushConsumerBuilder()
+            .setClientConfiguration(Grpc.configuration(target))
+            .bindTopic(topic)
+            .setConsumerGroup(group)
+            .setConsumptionThreadCount(8)
+            .setMessageListener(listener)
+            .build();
+    }
+
+    private static void send(Producer producer, String topic, String lite, int from, int to) throws ClientException {
+        for (int i = from; i < to; i++) {
+            producer.send(Grpc.PROVIDER.newMessageBuilder().setTopic(topic).setLiteTopic(lite)
+                .setBody(String.valueOf(i).getBytes(StandardCharsets.UTF_8)).build());
+        }
+    }
+
     static String push(Target target) throws Exception {
         String topic = target.createTopic("LITE");
-        Set<String> lites = Set.of("l0", "l1", "l2");
-        int each = 10;
-        Map<String, List<Integer>> got = new ConcurrentHashMap<>();
-        CountDownLatch left = new CountDownLatch(lites.size() * each);
-        try (LitePushConsumer consumer = Grpc.PROVIDER.newLitePushConsumerBuilder()
-                .setClientConfiguration(Grpc.configuration(target))
-                .setConsumerGroup(target.createLiteGroup(topic))
-                .bindTopic(topic)
-                .setMessageListener(m -> {
-                    got.computeIfAbsent(m.getLiteTopic().orElse(""), k -> Collections.synchronizedList(new ArrayList<>()))
-                        .add((int) Grpc.bytes(m.getBody())[0]);
-                    left.countDown();
-                    return ConsumeResult.SUCCESS;
-                })
-                .build();
-             Producer producer = Grpc.producer(target, topic)) {
-            for (String lite : lites) {
+        String group = target.createLiteGroup(topic, true, Map.of("+lite.sub.client.quota", "3"));
+        Received all = new Received(null);
+        Received late = new Received("7"); // fails once, and comes again
+        try (Producer producer = Grpc.producer(target, topic);
+             LitePushConsumer consumer = consumer(target, topic, group, all)) {
+            for (String lite : List.of("a", "b", "c")) {
                 consumer.subscribeLite(lite);
             }
-            for (int i = 0; i < each; i++) {
-                for (String lite : List.of("l0", "l1", "l2", "other")) {
-                    producer.send(Grpc.PROVIDER.newMessageBuilder().setTopic(topic).setLiteTopic(lite).setBody(new byte[] {(byte) i}).build());
-                }
+            try {
+                consumer.subscribeLite("d");
+                throw new AssertionError("one more than the quota of 3");
+            } catch (ClientException e) {
+                // as it must
             }
-            left.await(60, TimeUnit.SECONDS);
+            for (String lite : List.of("a", "b", "c", "other")) {
+                send(producer, topic, lite, 0, EACH);
+            }
+            for (String lite : List.of("a", "b", "c")) {
+                all.await(lite, 0, EACH);
+            }
+            consumer.unsubscribeLite("a");
+            send(producer, topic, "a", EACH, EACH + 1);
+            send(producer, topic, "b", EACH, EACH + 1);
+            all.await("b", 0, EACH + 1);
+            consumer.subscribeLite("a");
+            all.await("a", 0, EACH + 1);
+            if (all.got.containsKey("other")) {
+                throw new AssertionError("not subscribed to: " + all.got.get("other"));
+            }
         }
-        List<Integer> want = IntStream.range(0, each).boxed().toList();
-        if (!got.keySet().equals(lites) || got.values().stream().anyMatch(numbers -> !numbers.equals(want))) {
-            throw new AssertionError("received " + got);
+        // Another group, from an offset and from the end on.
+        try (Producer producer = Grpc.producer(target, topic);
+             LitePushConsumer consumer = consumer(target, topic, target.createLiteGroup(topic, false, Map.of()), late)) {
+            consumer.subscribeLite("a", OffsetOption.ofOffset(4));
+            consumer.subscribeLite("b", OffsetOption.MAX_OFFSET);
+            late.await("a", 4, EACH + 1 - 4);
+            send(producer, topic, "b", EACH + 1, EACH + 3);
+            late.await("b", EACH + 1, 2);
         }
-        return each + " messages of each of " + lites.size() + " lite topics, in order";
+        return "received " + new java.util.TreeMap<>(all.got).keySet() + " in order";
     }
 }

@@ -1,5 +1,6 @@
 package dev.bolide.compat;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.rocketmq.client.ClientConfig;
@@ -78,9 +79,12 @@ final class Target {
     }
 
     /** A group that consumes the lite topics of the topic. */
-    String createLiteGroup(String topic) throws Exception {
+    String createLiteGroup(String topic, boolean orderly, Map<String, String> attributes) throws Exception {
         SubscriptionGroupConfig config = new SubscriptionGroupConfig();
-        config.setAttributes(Map.of("+lite.bind.topic", topic));
+        config.setConsumeMessageOrderly(orderly);
+        Map<String, String> all = new HashMap<>(attributes);
+        all.put("+lite.bind.topic", topic);
+        config.setAttributes(all);
         return createGroup(config);
     }
 
