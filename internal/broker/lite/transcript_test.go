@@ -229,7 +229,11 @@ func (tr *transcript) receive(d *datadriven.TestData) string {
 					tr.t.Error(err)
 				}
 				name := string(rune('a' + len(tr.handles)))
-				tr.handles[name] = res.Handle(b, &b.Records[k], tr.b.Name)
+				h, err := receipt.Parse(res.Handle(b, &b.Records[k], tr.b.Name).String())
+				if err != nil {
+					tr.t.Error(err)
+				}
+				tr.handles[name] = h
 				out += fmt.Sprintf("%s: %s/%d %s, attempt %d\n", name, b.Lite, b.Records[k].QueueOffset, m.Body, b.Attempts[k]+1)
 			}
 		}

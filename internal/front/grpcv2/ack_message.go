@@ -1,6 +1,7 @@
 package grpcv2
 
 import (
+	"cmp"
 	"sync"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
@@ -138,7 +139,7 @@ func (s *Service) tryAck(c *ackCall) error {
 			c.entries[i].err = err
 			continue
 		}
-		h.Lite = c.entries[i].lite
+		h.Lite = cmp.Or(h.Lite, c.entries[i].lite)
 		c.handles, c.index = append(c.handles, h), append(c.index, i)
 	}
 	if len(c.handles) == 0 {

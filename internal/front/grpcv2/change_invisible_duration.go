@@ -1,6 +1,7 @@
 package grpcv2
 
 import (
+	"cmp"
 	"context"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
@@ -35,7 +36,7 @@ func (s *Service) changeInvisible(ctx context.Context, req *v2.ChangeInvisibleDu
 	if c.Handle, err = parseHandle(req.GetReceiptHandle()); err != nil {
 		return h, err
 	}
-	c.Handle.Lite = req.GetLiteTopic()
+	c.Handle.Lite = cmp.Or(c.Handle.Lite, req.GetLiteTopic())
 	type answer struct {
 		h   receipt.Handle
 		err error

@@ -1,6 +1,7 @@
 package grpcv2
 
 import (
+	"cmp"
 	"context"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
@@ -31,7 +32,7 @@ func (s *Service) forward(ctx context.Context, req *v2.ForwardMessageToDeadLette
 	if err != nil {
 		return err
 	}
-	h.Lite = req.GetLiteTopic()
+	h.Lite = cmp.Or(h.Lite, req.GetLiteTopic())
 	if h.LogOffset == receipt.NoLogOffset {
 		return refuse(v2.Code_INVALID_RECEIPT_HANDLE, "the receipt handle has no log offset")
 	}

@@ -38,12 +38,12 @@ type Handle struct {
 	QueueID       int32
 	Offset        int64
 	LogOffset     int64 // NoLogOffset when absent
-	// Lite is the lite topic that it was read from. It is not in the text: who names a
-	// delivery of a lite topic says it beside.
+	// Lite is the lite topic that it was read from. In the text it is a tenth field, for clients
+	// of gRPC: those of Remoting make their own text, and say the lite topic beside.
 	Lite string
 }
 
-// Parse reads eight or nine fields separated by one space.
+// Parse reads eight to ten fields separated by one space.
 func Parse(text string) (Handle, error) {
 	h := Handle{LogOffset: NoLogOffset}
 	fields := splitter{rest: text}
@@ -79,7 +79,12 @@ func Parse(text string) (Handle, error) {
 		h.LogOffset = number("the log offset", 64)
 	}
 	if err == nil && fields.more() {
-		err = fmt.Errorf("%w: it has more than nine fields", ErrIllegal)
+		if h.Lite, _ = fields.next(); names.CheckLite(h.Lite) != nil {
+			err = fmt.Errorf("%w: the tenth field is %.80q, no lite topic", ErrIllegal, h.Lite)
+		}
+	}
+	if err == nil && fields.more() {
+		err = fmt.Errorf("%w: it has more than ten fields", ErrIllegal)
 	}
 	if err != nil {
 		return Handle{}, err
@@ -87,7 +92,7 @@ func Parse(text string) (Handle, error) {
 	return h, nil
 }
 
-// AppendTo appends the text of h: nine fields, or eight without a log offset.
+// AppendTo appends the text of h: nine fields, eight without a log offset, ten with a lite topic.
 func (h Handle) AppendTo(dst []byte) []byte {
 	dst = append(strconv.AppendInt(dst, h.StartOffset, 10), ' ')
 	dst = append(strconv.AppendInt(dst, h.PopTime, 10), ' ')
@@ -97,8 +102,11 @@ func (h Handle) AppendTo(dst []byte) []byte {
 	dst = append(append(dst, h.Broker...), ' ')
 	dst = append(strconv.AppendInt(dst, int64(h.QueueID), 10), ' ')
 	dst = strconv.AppendInt(dst, h.Offset, 10)
-	if h.LogOffset != NoLogOffset {
+	if h.LogOffset != NoLogOffset || h.Lite != "" {
 		dst = strconv.AppendInt(append(dst, ' '), h.LogOffset, 10)
+	}
+	if h.Lite != "" {
+		dst = append(append(dst, ' '), h.Lite...)
 	}
 	return dst
 }

@@ -26,7 +26,12 @@ func TestParse(t *testing.T) {
 		{"100 1700000000000 60000 3 3 broker-a 2 105", Handle{}, "retry flag is 3"},
 		{"100 1700000000000 60000 3 -1 broker-a 2 105", Handle{}, "retry flag is -1"},
 		{"100 1700000000000 60000 3 0 broker a 2 105", Handle{}, "queue"},
-		{"100 1700000000000 60000 3 0 broker-a 2 105 9 9", Handle{}, "nine"},
+		{"100 1700000000000 60000 999 0 broker-a 0 105 4096 chat_7",
+			Handle{100, 1700000000000, 60000, 999, 0, "broker-a", 0, 105, 4096, "chat_7"}, ""},
+		{"100 1700000000000 60000 999 0 broker-a 0 105 -1 chat_7",
+			Handle{100, 1700000000000, 60000, 999, 0, "broker-a", 0, 105, NoLogOffset, "chat_7"}, ""},
+		{"100 1700000000000 60000 3 0 broker-a 2 105 9 a/b", Handle{}, "a/b"},
+		{"100 1700000000000 60000 3 0 broker-a 2 105 9 a b", Handle{}, "ten"},
 		{"100 1700000000000 60000 99999999999 0 broker-a 2 105", Handle{}, "revive queue"},
 		{"100 1700000000000 60000 3 0 broker-a 2 105 ", Handle{}, "log offset"},
 	} {
@@ -55,6 +60,7 @@ func TestParseAfterAppendIsIdentity(t *testing.T) {
 			QueueID:       rapid.Int32().Draw(t, "queue"),
 			Offset:        rapid.Int64().Draw(t, "offset"),
 			LogOffset:     rapid.Int64().Draw(t, "log"),
+			Lite:          rapid.StringMatching(`([a-zA-Z0-9_-]{1,64})?`).Draw(t, "lite"),
 		}
 		back, err := Parse(h.String())
 		if err != nil || back != h {
