@@ -92,7 +92,7 @@ func installOnce(ctx context.Context, dir string, commands ...*exec.Cmd) error {
 
 // scriptTopics are the topics of the scripts' cases. A topic of type LITE has a group of its own.
 var scriptTopics = []struct{ name, kind string }{
-	{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"SQL92", "NORMAL"}, {"BATCH", "NORMAL"}, {"FIFO", "FIFO"},
+	{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"SQL92", "NORMAL"}, {"BATCH", "NORMAL"}, {"PACKED", "NORMAL"}, {"FIFO", "FIFO"},
 	{"PRIORITY", "PRIORITY"}, {"DELAY", "DELAY"}, {"TRANSACTION", "TRANSACTION"}, {"LITE", "LITE"}, {"LITE_SIMPLE", "LITE"},
 }
 
@@ -105,13 +105,17 @@ func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) erro
 			return err
 		}
 		cmd.Env = append(cmd.Env, "COMPAT_TOPIC_"+t.name+"="+name)
-		if t.kind != "LITE" {
-			continue
+		switch {
+		case t.kind == "LITE":
+			if err := h.createLiteGroup(ctx, name, name); err != nil {
+				return err
+			}
+			cmd.Env = append(cmd.Env, "COMPAT_GROUP_"+t.name+"="+name)
+		case t.name == "PACKED":
+			if err := h.sendPacked(ctx, name); err != nil {
+				return err
+			}
 		}
-		if err := h.createLiteGroup(ctx, name, name); err != nil {
-			return err
-		}
-		cmd.Env = append(cmd.Env, "COMPAT_GROUP_"+t.name+"="+name)
 	}
 	return h.stream(cmd, func(line string) bool { return verdict.MatchString(line) || strings.Contains(line, "Error") })
 }

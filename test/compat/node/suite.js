@@ -296,6 +296,22 @@ async function sql92(topic) {
   }
 }
 
+// Bodies in gzip, which are there before, found by each kind of filter. (This client reads no zlib.)
+async function packed(topic) {
+  for (const filter of [new FilterExpression('tag0'), new FilterExpression('number = 0 AND text IS NOT NULL', FilterType.SQL)]) {
+    const seen = new Map();
+    const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('packed'), subscriptions: new Map([[topic, filter]]), awaitDuration: 5000 });
+    await consumer.startup();
+    try {
+      await receiveUntil(consumer, 60_000, () => seen.size >= 1, (m) => countIn(seen, numberOf(m)));
+    } finally {
+      await consumer.shutdown();
+    }
+    if (inOrder(seen) !== eachOnce([0])) throw new Error(`received ${inOrder(seen)} by ${filter}`);
+  }
+  return 'gzip, by tag and by SQL92';
+}
+
 // A lite push consumer gets the messages of the lite topics that it has subscribed to, in order.
 async function litePush(topic) {
   const lites = ['l0', 'l1', 'l2'];
@@ -347,7 +363,8 @@ async function run([name, test, topic]) {
 async function main() {
   const chosen = ([name]) => name.includes(process.env.COMPAT_ONLY || '');
   const waiting = [['timers and recall', timers, 'COMPAT_TOPIC_DELAY'], ['transactions', transactions, 'COMPAT_TOPIC_TRANSACTION'],
-    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['sql92 filter', sql92, 'COMPAT_TOPIC_SQL92'], ['lite push consumer', litePush, 'COMPAT_TOPIC_LITE']];
+    ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['sql92 filter', sql92, 'COMPAT_TOPIC_SQL92'],
+    ['packed bodies', packed, 'COMPAT_TOPIC_PACKED'], ['lite push consumer', litePush, 'COMPAT_TOPIC_LITE']];
   const others = [['simple consumer', simple, 'COMPAT_TOPIC_SIMPLE'], ['push consumer', push, 'COMPAT_TOPIC_PUSH'],
     ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO'], ['priority', priority, 'COMPAT_TOPIC_PRIORITY']];
   const beside = waiting.filter(chosen).map(run);

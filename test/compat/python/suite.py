@@ -222,10 +222,16 @@ def priority(topic):
 
 
 def receive_until(consumer, limit, enough, received):
-    """Receives until there is enough and, after that, a poll finds nothing more."""
+    """Receives until there is enough and, after that, a poll finds nothing more. Apache's server refuses
+    receives until it has the settings, which this client does not wait for."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
-        messages = consumer.receive(16, 60)
+        try:
+            messages = consumer.receive(16, 60)
+        except Exception as e:
+            if not APACHE or '"settings" is null' not in str(e):
+                raise
+            continue
         for m in messages or []:
             received(m)
             consumer.ack(m)
@@ -325,6 +331,21 @@ def sql92(topic):
         consumer.shutdown()
 
 
+def packed(topic):
+    """Bodies in gzip and in zlib, which are there before, found by each kind of filter."""
+    for kind, text in ((FilterType.TAG, "tag0 || tag1"), (FilterType.SQL, "number < 2 AND text IS NOT NULL")):
+        seen = {}
+        consumer = SimpleConsumer(config(), fresh("packed"), {topic: FilterExpression(text, kind)}, await_duration=5)
+        consumer.startup()
+        try:
+            receive_until(consumer, 60, lambda: len(seen) >= 2, lambda m: seen.update({number(m): seen.get(number(m), 0) + 1}))
+        finally:
+            consumer.shutdown()
+        if seen != {0: 1, 1: 1}:
+            raise AssertionError(f"received {seen} by {text}")
+    return "gzip and zlib, by tag and by SQL92"
+
+
 LITES, EACH = ("l0", "l1", "l2"), 5
 
 
@@ -402,6 +423,7 @@ def run(name, case, topic):
 def main():
     waiting = [("timers and recall", timers, "COMPAT_TOPIC_DELAY"), ("transactions", transactions, "COMPAT_TOPIC_TRANSACTION"),
                ("redelivery", redelivery, "COMPAT_TOPIC_AGAIN"), ("sql92 filter", sql92, "COMPAT_TOPIC_SQL92"),
+               ("packed bodies", packed, "COMPAT_TOPIC_PACKED"),
                ("lite push consumer", lite_push, "COMPAT_TOPIC_LITE"), ("lite simple consumer", lite_simple, "COMPAT_TOPIC_LITE_SIMPLE")]
     others = [("simple consumer", simple, "COMPAT_TOPIC_SIMPLE"), ("push consumer", push, "COMPAT_TOPIC_PUSH"),
               ("fifo, unprepared group", fifo, "COMPAT_TOPIC_FIFO"), ("priority", priority, "COMPAT_TOPIC_PRIORITY")]
