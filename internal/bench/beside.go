@@ -22,6 +22,8 @@ type Beside struct {
 const (
 	// besideCalm is for how long they are sent before anything else is.
 	besideCalm = 5 * time.Second
+	// besideLeast is the least time of what is measured.
+	besideLeast = time.Second
 	// besideLongest is how long a run may be.
 	besideLongest = 15 * time.Minute
 )
@@ -65,11 +67,13 @@ func (o Options) traffic(ctx context.Context) (*traffic, error) {
 	return b, err
 }
 
-// measured tells that what is measured begins.
-func (b *traffic) measured() {
-	if b != nil {
-		b.files.Store(b.during.one())
+// measured tells that what is measured begins. It returns when there is enough to tell of it.
+func (b *traffic) measured(ctx context.Context) error {
+	if b == nil {
+		return nil
 	}
+	b.files.Store(b.during.one())
+	return pause(ctx, besideLeast)
 }
 
 // stop ends the sends, at the end of what is measured.

@@ -158,6 +158,5 @@ func (w *timers) store(ctx context.Context) error {
 	if err := pause(ctx, left); err != nil {
 		return err
 	}
-	w.beside.measured()
-	return nil
+	return w.beside.measured(ctx)
 }

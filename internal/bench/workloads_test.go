@@ -28,7 +28,7 @@ func TestWorkloads(t *testing.T) {
 	plain := bench.Options{
 		Namesrv: srv.Namesrv(), Endpoint: srv.GRPC(),
 		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Count: 500, Batch: 32,
-		Ahead: 5 * time.Second, Rest: time.Millisecond,
+		Ahead: 3 * time.Second, Rest: time.Millisecond,
 	}
 	moments := map[string]string{"timer": "before, pending, after", "lite": "before, at rest, after"}
 	for _, c := range []struct {
@@ -66,11 +66,8 @@ func TestWorkloads(t *testing.T) {
 		{"transactions", "transaction", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"latency over Remoting", "latency", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
 		{"timers at a rate", "timer", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.Remoting, 500, time.Second }},
-		{"timers at a rate, waiting pop", "timer", func(o *bench.Options) {
-			o.Protocol, o.Waiting, o.Rate, o.Duration = bench.Remoting, bench.WaitingPop, 500, time.Second
-		}},
 		{"timers together, other traffic beside", "timer", func(o *bench.Options) {
-			o.Protocol, o.Together, o.Beside = bench.Remoting, true, 50
+			o.Protocol, o.Waiting, o.Together, o.Beside = bench.Remoting, bench.WaitingPop, true, 50
 		}},
 		{"timers over gRPC", "timer", func(o *bench.Options) { o.Protocol, o.Rate, o.Duration = bench.GRPC, 500, time.Second }},
 		{"lite topics", "lite", func(o *bench.Options) {
@@ -117,7 +114,7 @@ func TestWorkloads(t *testing.T) {
 func TestTimersThatStay(t *testing.T) {
 	srv := bolidetest.Start(t)
 	o := bench.Options{
-		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Ahead: 2 * time.Second, Server: &seen{},
+		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Ahead: 3 * time.Second, Server: &seen{},
 		Queues: 4, Size: 256, Connections: 2, InFlight: 4, Batch: 32, Pending: 300,
 	}
 	r, err := bench.Workloads["timer"](t.Context(), o)

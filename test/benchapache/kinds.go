@@ -53,13 +53,13 @@ var kindWorkloads = []kindWorkload{
 	{
 		heldWorkload: heldWorkload{
 			workload{name: "200,000 timers due together, 500 other sends per second", count: 200_000,
-				args: []string{"timer", "--together", "--ahead", "20s", "--beside", "500"}},
+				args: []string{"timer", "--together", "--beside", "500"},
+				more: []number{{flag: "--ahead", full: 40, least: 10, unit: "s"}}},
 			[]figure{
 				{name: "until all have come", format: "%.2f s", most: 5, of: func(r bench.Result) float64 { return r.LastAfter }},
 				{name: "other sends, p99 before", format: "%.2f ms", of: func(r bench.Result) float64 { return beside(r).Before.P99 }},
 				{name: "other sends, p99 meanwhile", format: "%.2f ms", of: func(r bench.Result) float64 { return beside(r).During.P99 }},
 				{name: "that by the one before", format: "%.1f", most: 3, withoutRelations: true, of: slowed},
-				cpu(0, 0),
 			},
 		},
 		warm: 0.3,
