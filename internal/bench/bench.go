@@ -155,6 +155,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("--sql-one-in %d is for pulls, which are of protocol remoting", o.OneIn)
 	case o.Orderly && (o.Protocol != Remoting || o.OneIn > 0 || o.Waiting == WaitingPop):
 		return errors.New("--orderly is for pulls without a filter, over remoting")
+	case min(o.Rate, o.Pending, o.Beside, o.Transactions) < 0 || min(o.Rest, o.Duration) < 0:
+		return errors.New("--rate, --pending, --beside, --transactions, --rest and --duration are not less than nothing")
 	case o.Invisible < 0:
 		return fmt.Errorf("--invisible %v is less than nothing", o.Invisible)
 	}

@@ -8,8 +8,11 @@ import (
 // runIdle leaves half messages undecided and timers pending, and looks at what the server
 // then uses although nobody asks it for anything.
 func runIdle(ctx context.Context, o Options) (Result, error) {
-	if o.Protocol != Remoting {
+	switch {
+	case o.Protocol != Remoting:
 		return Result{}, errTransactions
+	case o.Duration <= 0:
+		return Result{}, errors.New("--duration has to be longer than nothing")
 	}
 	o.Count = max(o.Transactions, o.Pending, 1)
 	if err := o.check(); err != nil {
@@ -39,9 +42,6 @@ func runIdle(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	m.look("at rest")
-	if o.Duration <= 0 {
-		return Result{}, errors.New("--duration has to be longer than nothing")
-	}
 	nothing := newLedger(o.Transactions + o.Pending)
 	idle, err := o.measure(nothing, nothing.stored.Load, func() error { return pause(ctx, o.Duration) })
 	if err != nil {

@@ -85,6 +85,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"ack":         func(o *Options) { o.Ack = "twice" },
 		"waiting":     func(o *Options) { o.Waiting = "push" },
 		"invisible":   func(o *Options) { o.Invisible = -1 },
+		"rate":        func(o *Options) { o.Rate = -1 },
+		"pending":     func(o *Options) { o.Pending = -1 },
+		"rest":        func(o *Options) { o.Rest = -1 },
 	} {
 		o := good
 		spoil(&o)

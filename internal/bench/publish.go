@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,9 @@ func publish(ctx context.Context, l *ledger, t target, o Options) error {
 
 // pace calls do for every number of the ledger when it is due, and never skips one.
 func (o Options) pace(ctx context.Context, l *ledger, do func(number int64) error) error {
+	if o.Rate < 1 {
+		return errors.New("--rate is at least 1")
+	}
 	began := time.Now()
 	for number := int64(0); number < l.total; number++ {
 		due := began.Add(time.Duration(number) * time.Second / time.Duration(o.Rate))

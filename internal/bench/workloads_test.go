@@ -131,6 +131,34 @@ func TestTimersThatStay(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeMeasured: options that a workload can do nothing with are refused with the
+// flag's name.
+func TestWhatCannotBeMeasured(t *testing.T) {
+	srv := bolidetest.Start(t)
+	for _, c := range []struct {
+		workload, flag string
+		spoil          func(*bench.Options)
+	}{
+		{"latency", "--rate", func(o *bench.Options) { o.Rate = 0 }},
+		{"timer", "--pending", func(o *bench.Options) { o.Rate = 0 }},
+		{"lite", "--active", func(o *bench.Options) { o.Active = 11 }},
+		{"lite", "--clients", func(o *bench.Options) { o.Clients = 0 }},
+		{"lite", "--topic", func(o *bench.Options) { o.Topic = "lights" }},
+		{"idle", "--duration", func(o *bench.Options) { o.Duration = 0 }},
+		{"idle", "--protocol remoting", func(o *bench.Options) { o.Protocol = bench.GRPC }},
+		{"transaction", "--protocol remoting", func(o *bench.Options) { o.Protocol = bench.GRPC }},
+	} {
+		o := bench.Options{
+			Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Endpoint: srv.GRPC(), Rate: 10, Duration: time.Second,
+			Queues: 4, Size: 256, Connections: 2, InFlight: 4, Batch: 32, Lites: 10, Active: 10, Clients: 1,
+		}
+		c.spoil(&o)
+		if _, err := bench.Workloads[c.workload](t.Context(), o); err == nil || !strings.Contains(err.Error(), c.flag) {
+			t.Errorf("%s: %v, without %s", c.workload, err, c.flag)
+		}
+	}
+}
+
 // TestTimersNeedTime: messages that are due before all of them are stored measure nothing.
 func TestTimersNeedTime(t *testing.T) {
 	srv := bolidetest.Start(t)
