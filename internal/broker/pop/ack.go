@@ -230,7 +230,7 @@ func (p *Popper) judgeLocked(w *window, d Delivery, now int64) (*record, error) 
 	case d.PopTime+d.Invisible <= now:
 		return nil, ErrExpired
 	}
-	if _, ok := w.mu.moved[d.Offset]; ok {
+	if e, ok := w.mu.moved[d.Offset]; ok && d.PopTime <= e.popTime { // a later delivery was acked
 		return nil, ErrExpired
 	}
 	return nil, nil
