@@ -258,6 +258,9 @@ func (e *Engine) describe(n *note, m *message.Message) *consumequeue.Queue {
 	if timer {
 		e.describeTimer(n, m.Properties)
 	}
+	if timer || n.delay > 0 {
+		n.traits = 0 // nobody reads these by a filter
+	}
 	if kind == message.SysTransactionRollback {
 		n.keys, n.more = 0, nil
 	}

@@ -140,6 +140,9 @@ func (e *Engine) LogMin() int64 { return e.log.Min() }
 // LogMax is the end of the log as far as it is dispatched.
 func (e *Engine) LogMax() int64 { return e.log.Done() }
 
+// LogSynced is the end of the log as far as it is durable.
+func (e *Engine) LogSynced() int64 { return e.log.Synced() }
+
 // LogEnd is where the next append goes.
 func (e *Engine) LogEnd() int64 { return e.log.End() }
 

@@ -11,9 +11,7 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
-// window is how many copies of a level are appended before the first of them is waited
-// for: enough for the log to write them together, few enough to keep one level from
-// filling its buffers.
+// window is how many messages of a level are read at once.
 const window = 256
 
 // pause before a failed append is tried again, in milliseconds of the protocol's time.
@@ -22,6 +20,7 @@ const pause = 1000
 // deliver appends the copies of all messages of a level that are due, and sets the alarm
 // for the first that is not.
 func (t *Timer) deliver(ctx context.Context, n int) error {
+	late := int64(0)
 	for ctx.Err() == nil {
 		t.mu.Lock()
 		from := t.mu.level[n].next
@@ -36,7 +35,7 @@ func (t *Timer) deliver(ctx context.Context, n int) error {
 			}
 			continue
 		}
-		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: window, MaxBytes: 4 << 20})
+		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: windowOf(late), MaxBytes: windowBytes})
 		if read.Status != storage.Found {
 			next, again := read.Next, read.Status == storage.OffsetTooSmall || read.Status == storage.MessageWasRemoved
 			read.Release()
@@ -47,9 +46,14 @@ func (t *Timer) deliver(ctx context.Context, n int) error {
 			return nil
 		}
 		more := t.deliverRecords(n, read.Records)
+		late = t.o.Clock.NowMilli() - t.due(n, &read.Records[0])
+		rest, n := read.Next < read.Max, len(read.Records)
 		read.Release()
 		if !more {
 			return nil
+		}
+		if rest {
+			breathe(ctx, n)
 		}
 	}
 	return ctx.Err()

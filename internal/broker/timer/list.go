@@ -36,7 +36,7 @@ func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
 	wanted := func(e *entry) bool { return topic == "" || e.topic == topic }
 	m.Lock()
 	seen := make(map[place]struct{})
-	for _, of := range []changes{{m.puts, m.dels}, m.sent} {
+	for _, of := range []changes{m.changes, m.sent.changes} {
 		for p, e := range of.puts {
 			if _, twice := seen[p]; !twice && wanted(&e) && !w.endedLocked(p) {
 				seen[p] = struct{}{}

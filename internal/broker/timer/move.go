@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -33,13 +34,15 @@ func (w *Wheel) Move(end int64) error {
 		return err
 	}
 	moved := 0
-	for at := 0; at < len(list); at += wheelWindow {
-		batch := list[at:min(at+wheelWindow, len(list))]
+	for rest := list; len(rest) > 0; {
+		batch := windowFrom(rest)
+		rest = rest[len(batch):]
 		n, err := w.moveBatch(batch)
 		moved += n
 		if err != nil {
 			return err
 		}
+		breathe(context.Background(), len(batch))
 	}
 	if moved > 0 {
 		w.o.Log.Info("timers were moved to the log's end while the log file that they were in goes", "messages", moved)
@@ -64,6 +67,17 @@ func (w *Wheel) waiting(list []entry) (n int) {
 	return n
 }
 
+// windowFrom is the first window of a list.
+func windowFrom(list []entry) []entry {
+	bytes := 0
+	for i := range list {
+		if bytes += int(list[i].size); i == windowLeast || i > 0 && bytes > windowBytes {
+			return list[:i]
+		}
+	}
+	return list
+}
+
 // before lists the messages whose records lie before a log offset.
 func (w *Wheel) before(end int64) (list []entry, err error) {
 	m := &w.mu
@@ -85,7 +99,7 @@ func (w *Wheel) before(end int64) (list []entry, err error) {
 	for _, e := range list {
 		seen[e.place] = struct{}{}
 	}
-	for _, of := range []changes{m.sent, {m.puts, m.dels}} {
+	for _, of := range []changes{m.sent.changes, m.changes} {
 		for p, e := range of.puts {
 			if _, twice := seen[p]; !twice && e.physical < end && !w.endedLocked(p) {
 				list = append(list, e)

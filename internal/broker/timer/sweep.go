@@ -87,7 +87,7 @@ func (w *Wheel) homelessHere(topics map[string]struct{}) (list []entry) {
 	m := &w.mu
 	m.Lock()
 	defer m.Unlock()
-	for _, of := range []changes{m.sent, {m.puts, m.dels}} {
+	for _, of := range []changes{m.sent.changes, m.changes} {
 		for _, e := range of.puts {
 			if _, of := topics[e.topic]; of && !w.at(e.topic, e.physical) {
 				list = append(list, e)

@@ -29,6 +29,8 @@ type WheelStore interface {
 	ReadMany(places []storage.RecordPlace) (records []storage.PlaceRead, release func())
 	QueryKey(topic, key string, max int, begin, end int64) ([]storage.Record, error)
 	CatchUp()
+	LogEnd() int64
+	LogSynced() int64
 }
 
 // WheelOptions is what a Wheel needs.
@@ -42,7 +44,7 @@ type WheelOptions struct {
 	Host   netip.AddrPort // of the records that it makes
 	Clock  *clock.Clock
 	Events WheelEvents
-	// Near is how many of the next messages are kept in memory; 0 = 65,536.
+	// Near is how many of the next messages are kept in memory; 0 = 32,768.
 	Near int
 	// Files are those of Apache RocketMQ.
 	Files ApacheFiles
@@ -66,7 +68,7 @@ type WheelEvents struct {
 // index, whatever of it was stored before.
 //
 // What changes is collected and stored with a delay; a message that comes and goes within it
-// is never stored. What the index says is never durable before the log is.
+// is never stored. What the index says is never durable before the log is: see storing.
 //
 // mu guards everything below it and is held across neither a read nor an append. One
 // goroutine delivers; recalls and moves claim a place first, and only one claim wins.
@@ -89,13 +91,13 @@ type Wheel struct {
 		counted            map[string]int64    // when a count was stored last
 		arrived, delivered map[string]int64    // by topic, since the start
 		next               int64               // offset in the timers' queue that the index goes up to
-		puts               map[place]entry     // to be stored
-		dels               map[place]struct{}  // to be removed
-		sent               changes             // are being stored
+		changes                                // to be stored
+		sent               storing
 		loading            map[place]struct{}  // not nil while the window is loaded: ended since that began
 		replay             bool                // recovery is not over: the database may know more than memory
 		eager              bool                // changes are stored with the first commit that comes
-		storedAt           time.Time           // when changes were stored last
+		settle             bool                // and so are those of now
+		storedAt           time.Time           // when changes were put together last
 		names              map[string]string   // one copy of each topic's name
 		sweeps             map[string]struct{} // topics that are gone, of what waits to be dropped
 	}
@@ -126,18 +128,7 @@ type claim struct {
 	recalls  []func(error) // of a recall: who asked for it
 }
 
-// changes are what is being stored.
-type changes struct {
-	puts map[place]entry
-	dels map[place]struct{}
-}
-
-const (
-	nearMost = 1 << 16
-	// storeWithin is how long changes wait for others, storeAt how many of them do.
-	storeWithin = time.Second
-	storeAt     = 1 << 16
-)
+const nearMost = 1 << 15
 
 // OpenWheel returns the wheel with what was stored of it. It is opened before the store.
 func OpenWheel(o WheelOptions) (*Wheel, error) {
@@ -224,7 +215,7 @@ func (w *Wheel) findLocked(p place) (entry, bool) {
 	if c, ok := m.claims[p]; ok {
 		return c.entry, true
 	}
-	for _, of := range []changes{{m.puts, m.dels}, m.sent} {
+	for _, of := range []changes{m.changes, m.sent.changes} {
 		if e, ok := of.puts[p]; ok {
 			return e, true
 		}
@@ -251,17 +242,6 @@ func (w *Wheel) nameLocked(name string) string {
 		w.mu.names[known] = known
 	}
 	return known
-}
-
-func (w *Wheel) manyLocked() bool { return len(w.mu.puts)+len(w.mu.dels) >= storeAt }
-
-// changed has the changes stored: soon, or now when there are many.
-func (w *Wheel) changed(many bool) {
-	if many {
-		w.o.State.CommitSource(w)
-	} else {
-		w.o.State.CommitSourceWithin(w, storeWithin)
-	}
 }
 
 const wheelSource = "timer/"
@@ -331,61 +311,6 @@ func (w *Wheel) end(p place) {
 	}
 }
 
-// Settle has the next commit store everything: what dispatch has told so far is going to be
-// forgotten.
-func (w *Wheel) Settle() {
-	w.mu.Lock()
-	w.mu.storedAt = time.Time{}
-	w.mu.Unlock()
-	w.o.State.CommitSource(w)
-}
-
-// Collect writes what has changed since the last commit. It waits for more where it can: each
-// time the log has to be synced first.
-func (w *Wheel) Collect(b *state.Batch) func(error) {
-	m := &w.mu
-	m.Lock()
-	defer m.Unlock()
-	if rest := storeWithin - time.Since(m.storedAt); rest > 0 && !m.eager && !w.manyLocked() {
-		w.o.State.CommitSourceWithin(w, rest)
-		return nil
-	}
-	m.storedAt = time.Now()
-	b.AfterLog() // what it says of the log is there
-	var value []byte
-	for p, e := range m.puts {
-		value = e.appendValue(value[:0])
-		b.Put(state.Wheel, keyOfEntry(p), value)
-	}
-	for p := range m.dels {
-		b.Delete(state.Wheel, keyOfEntry(p))
-	}
-	now := w.o.Clock.WallMilli()
-	for name := range m.recounts {
-		m.counted[name] = now
-		key := append(append([]byte(nil), keyOfCounts...), name...)
-		if n := m.counts[name]; n > 0 {
-			b.Put(state.Wheel, key, binary.BigEndian.AppendUint64(nil, uint64(n)))
-		} else {
-			b.Delete(state.Wheel, key)
-			delete(m.counts, name)
-			delete(m.counted, name)
-			delete(m.names, name)
-		}
-	}
-	b.Put(state.Wheel, keyOfProgress, binary.BigEndian.AppendUint64(nil, uint64(m.next)))
-	m.sent = changes{m.puts, m.dels}
-	m.puts, m.dels, m.recounts = make(map[place]entry), make(map[place]struct{}), make(map[string]struct{})
-	return w.stored
-}
-
-// stored ends what Collect began. Where it failed the database has failed, for good.
-func (w *Wheel) stored(error) {
-	w.mu.Lock()
-	w.mu.sent = changes{}
-	w.mu.Unlock()
-}
-
 var (
 	keyOfProgress = []byte{'w'}
 	keyOfCounts   = []byte{'n'} // and the topic's name
@@ -394,8 +319,10 @@ var (
 
 // keyOfEntry: 't', the due time and the queue offset in eight bytes each, so that the keys
 // are in the order in which messages are due, and of one time in that of their sends.
-func keyOfEntry(p place) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{'t'}, uint64(p.due)), uint64(p.offset))
+func keyOfEntry(p place) []byte { return p.appendKey(make([]byte, 0, 17)) }
+
+func (p place) appendKey(b []byte) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(b, 't'), uint64(p.due)), uint64(p.offset))
 }
 
 func placeOfKey(key []byte) (place, bool) {
@@ -493,5 +420,3 @@ func (w *Wheel) setEager(yes bool) {
 		w.o.State.CommitSource(w)
 	}
 }
-
-var _ state.Source = (*Wheel)(nil)

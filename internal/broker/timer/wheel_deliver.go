@@ -14,28 +14,18 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
-// wheelWindow is how many copies are appended before they are waited for.
-const wheelWindow = 256
-
-// breath is how long other traffic has the log to itself after each window that was full: very
-// many messages that are due together are no reason to let everybody wait.
-const breath = 2 * time.Millisecond
-
 // deliver appends the copies of all messages that are due.
 func (w *Wheel) deliver(ctx context.Context) error {
 	for ctx.Err() == nil {
-		due, err := w.take(w.o.Clock.WallMilli(), wheelWindow)
+		due, full, err := w.take(w.o.Clock.WallMilli())
 		if len(due) > 0 {
 			w.deliverBatch(due)
 		}
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		if len(due) == wheelWindow {
-			select {
-			case <-ctx.Done():
-			case <-time.After(breath):
-			}
+		if full {
+			breathe(ctx, len(due))
 		}
 	}
 	return ctx.Err()

@@ -108,7 +108,7 @@ func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struc
 			w.pushLocked(e)
 		}
 	}
-	for _, of := range []changes{{m.puts, m.dels}, m.sent} {
+	for _, of := range []changes{m.changes, m.sent.changes} {
 		for p := range of.dels {
 			if _, again := m.puts[p]; !again {
 				left[p] = struct{}{}
@@ -118,17 +118,18 @@ func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struc
 	for _, e := range found {
 		add(e)
 	}
-	for _, of := range []changes{m.sent, {m.puts, m.dels}} {
+	for _, of := range []changes{m.sent.changes, m.changes} {
 		for _, e := range of.puts {
 			add(e)
 		}
 	}
 }
 
-// take claims the next messages that are due, at most n of them.
-func (w *Wheel) take(now int64, n int) ([]entry, error) {
-	var out []entry
+// take claims the next messages that are due, a window of them. full says that there may be
+// more.
+func (w *Wheel) take(now int64) (out []entry, full bool, err error) {
 	m := &w.mu
+	n, bytes := windowLeast, 0
 	for {
 		m.Lock()
 		if m.retryAt > 0 && m.retryAt <= now {
@@ -137,7 +138,13 @@ func (w *Wheel) take(now int64, n int) ([]entry, error) {
 			}
 			m.later, m.retryAt = nil, 0
 		}
-		for len(out) < n && len(m.near) > 0 && m.near[0].due <= now {
+		for len(m.near) > 0 && m.near[0].due <= now {
+			if len(out) == 0 {
+				n = windowOf(now - m.near[0].due)
+			}
+			if full = len(out) == n || len(out) > 0 && bytes+int(m.near[0].size) > windowBytes; full {
+				break
+			}
 			e := heap.Pop(&m.near).(entry)
 			if _, gone := m.gone[e.place]; gone {
 				delete(m.gone, e.place)
@@ -149,14 +156,15 @@ func (w *Wheel) take(now int64, n int) ([]entry, error) {
 			}
 			m.claims[e.place] = &claim{entry: e, popped: true, delivery: true}
 			out = append(out, e)
+			bytes += int(e.size)
 		}
 		empty := len(m.near) == 0 && m.edge != noEdge
 		m.Unlock()
-		if !empty || len(out) == n {
-			return out, nil
+		if !empty || full {
+			return out, full, nil
 		}
 		if err := w.load(); err != nil {
-			return out, err
+			return out, full, err
 		}
 	}
 }

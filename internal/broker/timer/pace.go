@@ -1,0 +1,36 @@
+package timer
+
+import (
+	"context"
+	"time"
+)
+
+// Very many messages that are due together are no reason to let everybody else wait: what is
+// written between two others' messages is a window, and after each full one the log is left to
+// the others for a breath. The later the messages are, the larger the windows become.
+const (
+	wheelWindow = 256 // messages, at most
+	windowLeast = 64
+	windowBytes = 256 << 10 // of more than one message
+
+	breath = 500 * time.Microsecond // and half of that more for each further windowLeast messages
+	// patience is how late, in milliseconds, messages may be for each doubling of the window.
+	patience = 1500
+)
+
+// windowOf is how many messages go at once when they are so many milliseconds late.
+func windowOf(late int64) int {
+	n := windowLeast
+	for ; n < wheelWindow && late > patience; late -= patience {
+		n *= 2
+	}
+	return n
+}
+
+// breathe leaves the log to others, after a window of n messages.
+func breathe(ctx context.Context, n int) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(breath * time.Duration(1+max(n/windowLeast, 1)) / 2):
+	}
+}

@@ -1,0 +1,52 @@
+package timer
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bolidemq/bolide/internal/broker/topic"
+	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/storage"
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+func TestWindows(t *testing.T) {
+	for late, want := range map[int64]int{-5: 64, 0: 64, 1500: 64, 1501: 128, 3000: 128, 3001: 256, 1 << 40: 256} {
+		if got := windowOf(late); got != want {
+			t.Errorf("%d ms late: %d at once, want %d", late, got, want)
+		}
+	}
+}
+
+// What is taken at once is bounded in number and in bytes, of more than one message.
+func TestTakeIsBounded(t *testing.T) {
+	db, err := state.Open(state.Options{FS: vfs.NewMem(), Dir: "state"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	w, err := OpenWheel(WheelOptions{State: db, Topic: func(name string) (*topic.Config, bool) { return topic.New(name), true }, Clock: clock.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.alarm.Stop()
+	now := w.o.Clock.WallMilli()
+	add := func(n int, size int32) {
+		for range n {
+			w.Arrived(&storage.Dispatched{Due: now - 10, QueueOffset: w.mu.next, Size: size, RealTopic: "T"})
+		}
+	}
+	add(70, 1000)
+	add(3, windowBytes/2)
+	add(2, 4*windowBytes)
+	for i, want := range []struct {
+		n    int
+		full bool
+	}{{64, true}, {7, true}, {2, true}, {1, true}, {1, false}, {0, false}} {
+		got, full, err := w.take(now)
+		if err != nil || len(got) != want.n || full != want.full {
+			t.Errorf("window %d: %d messages, full %v, %v; want %+v", i, len(got), full, err, want)
+		}
+	}
+}

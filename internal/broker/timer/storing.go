@@ -1,0 +1,150 @@
+package timer
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/bolidemq/bolide/internal/storage/state"
+)
+
+const (
+	// storeWithin is how long changes wait for others, storeAt how many of them do.
+	storeWithin = time.Second
+	storeAt     = 1 << 14
+	// syncedWithin is how often those that wait for the log's next sync are looked at.
+	syncedWithin = 100 * time.Millisecond
+)
+
+// changes are what the database does not know yet.
+type changes struct {
+	puts map[place]entry
+	dels map[place]struct{}
+}
+
+func noChanges() changes { return changes{make(map[place]entry), make(map[place]struct{})} }
+
+func (c *changes) count() int { return len(c.puts) + len(c.dels) }
+
+// storing is changes that were put together, and what else is stored with them. They are
+// written when the log is durable up to end, behind all that they speak of: a sync of the log
+// for their own sake, while very many messages go, would make everybody wait. Until they are
+// stored nobody knows whether the database has them.
+type storing struct {
+	changes
+	counts map[string]int64
+	next   int64 // of the queue
+	end    int64
+}
+
+func (w *Wheel) manyLocked() bool { return w.mu.sent.puts == nil && w.mu.count() >= storeAt }
+
+// changed has the changes stored: soon, or now when there are many.
+func (w *Wheel) changed(many bool) {
+	if many {
+		w.o.State.CommitSource(w)
+	} else {
+		w.o.State.CommitSourceWithin(w, storeWithin)
+	}
+}
+
+// Settle has the next commit store everything: what dispatch has told so far is going to be
+// forgotten.
+func (w *Wheel) Settle() {
+	w.mu.Lock()
+	w.mu.settle = true
+	w.mu.Unlock()
+	w.o.State.CommitSource(w)
+}
+
+// Collect writes what has changed, as soon as it may.
+func (w *Wheel) Collect(b *state.Batch) func(error) {
+	m := &w.mu
+	m.Lock()
+	defer m.Unlock()
+	if m.eager || m.settle {
+		m.settle = false
+		w.gatherLocked()
+		b.AfterLog()
+		return w.writeLocked(b)
+	}
+	if m.sent.puts == nil {
+		if rest := storeWithin - time.Since(m.storedAt); rest > 0 && m.count() < storeAt {
+			w.o.State.CommitSourceWithin(w, rest)
+			return nil
+		}
+		w.gatherLocked()
+		m.sent.end = w.o.Store.LogEnd()
+	}
+	if w.o.Store.LogSynced() < m.sent.end {
+		w.o.State.CommitSourceWithin(w, syncedWithin)
+		return nil
+	}
+	return w.writeLocked(b)
+}
+
+// gatherLocked adds the changes to those that are being stored.
+func (w *Wheel) gatherLocked() {
+	m := &w.mu
+	s := &m.sent
+	m.storedAt = time.Now()
+	if s.puts == nil {
+		s.changes, s.counts = m.changes, make(map[string]int64)
+	} else {
+		for p, e := range m.puts {
+			delete(s.dels, p)
+			s.puts[p] = e
+		}
+		for p := range m.dels {
+			delete(s.puts, p)
+			s.dels[p] = struct{}{}
+		}
+	}
+	s.next = m.next
+	now := w.o.Clock.WallMilli()
+	for name := range m.recounts {
+		n := m.counts[name]
+		s.counts[name], m.counted[name] = n, now
+		if n == 0 {
+			delete(m.counts, name)
+			delete(m.counted, name)
+			delete(m.names, name)
+		}
+	}
+	m.changes, m.recounts = noChanges(), make(map[string]struct{})
+}
+
+func (w *Wheel) writeLocked(b *state.Batch) func(error) {
+	s := &w.mu.sent
+	var key, value []byte
+	for p, e := range s.puts {
+		key, value = p.appendKey(key[:0]), e.appendValue(value[:0])
+		b.Put(state.Wheel, key, value)
+	}
+	for p := range s.dels {
+		key = p.appendKey(key[:0])
+		b.Delete(state.Wheel, key)
+	}
+	for name, n := range s.counts {
+		key = append(append(key[:0], keyOfCounts...), name...)
+		if n > 0 {
+			b.Put(state.Wheel, key, binary.BigEndian.AppendUint64(nil, uint64(n)))
+		} else {
+			b.Delete(state.Wheel, key)
+		}
+	}
+	b.Put(state.Wheel, keyOfProgress, binary.BigEndian.AppendUint64(nil, uint64(s.next)))
+	return w.stored
+}
+
+// stored ends what Collect began. Where it failed the database has failed, for good.
+func (w *Wheel) stored(error) {
+	w.mu.Lock()
+	w.mu.sent = storing{}
+	left, many := w.mu.count() > 0 || len(w.mu.recounts) > 0, w.manyLocked()
+	w.mu.Unlock()
+	if left {
+		w.changed(many)
+	}
+}
+
+var _ state.Source = (*Wheel)(nil)
