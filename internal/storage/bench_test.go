@@ -120,14 +120,19 @@ func BenchmarkReadBacklog(b *testing.B) {
 
 // BenchmarkReadSideBySide is BenchmarkReadBacklog with 64 queues, so that the records of each
 // lie far apart and all want the same parts of the log.
-func BenchmarkReadSideBySide(b *testing.B) {
+func BenchmarkReadSideBySide(b *testing.B) { readOf64(b, 64) }
+
+// BenchmarkReadAlone reads one of such queues, and nobody wants what lies between its records.
+func BenchmarkReadAlone(b *testing.B) { readOf64(b, 1) }
+
+func readOf64(b *testing.B, queues int) {
 	e := openOnDisk(b, storage.Async)
 	ms := benchMessages(1 << 16)
 	for i, m := range ms {
 		m.QueueID = int32(i % 64)
 	}
 	fillBench(e, ms, 200_000)
-	readBench(b, e, 64, nil)
+	readBench(b, e, queues, nil)
 }
 
 // readBench goes through the queues in turn, again and again; one op is one record that was

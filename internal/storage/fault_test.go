@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -165,5 +166,43 @@ func TestFailedSyncEndsTheLog(t *testing.T) {
 	s = storetest.Open(t, storage.Options{FS: fs})
 	if got := len(readAll(t, s, "orders", 0, nil)) + len(readAll(t, s, "orders", 1, nil)); got < 20 || got > 21 {
 		t.Fatalf("%d records", got)
+	}
+}
+
+// A place of the log can't be read, and a block around it can't be read whole: its neighbours
+// are read by themselves, and the reader is told of that place alone.
+func TestUnreadablePlaceHidesNoNeighbours(t *testing.T) {
+	const queues, each = 8, 40
+	var bad atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if bad.Load() && op.Kind == errorfs.OpFileReadAt && op.Offset == 0 && strings.HasSuffix(op.Path, "commitlog/00000000000000065536") {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	s := storetest.Open(t, storage.Options{FS: fs, LogSegmentSize: 64 << 10, MaxOpenBytes: 4 << 10})
+	for i := range queues * each {
+		s.MustAppend(storetest.Message("t", int32(i%queues), i, 800))
+	}
+	s.AwaitDispatch(s.LogEnd())
+	bad.Store(true)
+	defer bad.Store(false)
+	read, unread := 0, 0
+	for q := range int32(queues) {
+		for at := int64(0); at < each; {
+			r := s.Read(storage.ReadRequest{Topic: "t", QueueID: q, Offset: at})
+			if read += len(r.Records); r.Status != storage.Found {
+				if r.Status != storage.OffsetFoundNull || r.Next != at {
+					t.Fatalf("%v at %d of queue %d, next is %d", r.Status, at, q, r.Next)
+				}
+				unread++
+				r.Next++
+			}
+			at = r.Next
+			r.Release()
+		}
+	}
+	if read != queues*each-1 || unread != 1 {
+		t.Errorf("read %d of %d records, and %d could not be read, which is true of one", read, queues*each, unread)
 	}
 }

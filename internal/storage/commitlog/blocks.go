@@ -6,11 +6,17 @@ import (
 )
 
 const (
-	// blockSize is what the cache reads at a time.
-	blockSize = 64 << 10
-	// maxBlocks bounds the cache: 16 MiB, so that who scans the same part of the log over
-	// several connections may drift apart a little.
-	maxBlocks = 256
+	// mostBlock is how much the cache reads at a time; of a log of small files, what divides
+	// a file evenly. Large blocks are found and held for many records at once, and read with
+	// few calls.
+	mostBlock = 256 << 10
+	// cachedBytes bounds the cache, so that who reads the same part of the log over several
+	// connections may drift apart a little: consumers of 64 queues of 1 KiB messages look at
+	// 2.5 MB at a time.
+	cachedBytes = 16 << 20
+	// mostBytes bounds the blocks that there are, those included that only readers hold. Then
+	// records are read by themselves.
+	mostBytes = 64 << 20
 	// sparsest is how many times their own bytes a run of records may span and still be
 	// read by blocks. At this many it costs as much as a read for each record, even if
 	// nobody else wants the rest.
@@ -34,38 +40,54 @@ type block struct {
 // lie mixed in the log; those who read these queues at about the same pace share the
 // pieces, and the log is read once instead of once for each queue.
 type blocks struct {
+	size int64 // of a block; 0: there are none
+
 	mu             sync.Mutex
 	byOffset       map[int64]*block
 	newest, oldest *block
+	alive          int64
 	free           [][]byte
 }
 
-// get gives the block at a multiple of blockSize, read by read when it is not here, which
-// mine tells. Who asks for one that is being read waits for it. The caller unrefs it. nil: it
-// can't be read whole.
-func (c *blocks) get(at int64, read func([]byte) (int, error)) (b *block, mine bool, err error) {
-	b, mine = c.find(at)
-	if !mine {
+// blockSize is the size of the blocks of a log whose files have this size.
+func blockSize(file int64) int64 {
+	size := int64(mostBlock)
+	for file%size != 0 {
+		size /= 2
+	}
+	if size < 4<<10 { // a page
+		return 0
+	}
+	return size
+}
+
+// get gives the block at a multiple of the block size, read by read when it is not here. Who
+// asks for one that is being read waits for it. The caller unrefs it. nil: it can't be had, and
+// reading the records themselves will tell why.
+func (c *blocks) get(at int64, read func([]byte) (int, error)) *block {
+	b, mine := c.find(at)
+	if b == nil {
+		return nil
+	}
+	if mine {
+		n, err := read(b.buf)
+		b.whole = err == nil && n == len(b.buf)
+		close(b.read)
+	} else {
 		<-b.read
-		if b.whole {
-			return b, false, nil
-		}
-		c.unref(b)
-		return nil, false, nil
 	}
-	n, err := read(b.buf)
-	b.whole = err == nil && n == blockSize
-	close(b.read)
-	if !b.whole {
+	if b.whole {
+		return b
+	}
+	if mine {
 		c.drop(b)
-		c.unref(b)
-		return nil, true, err
 	}
-	return b, true, nil
+	c.unref(b)
+	return nil
 }
 
 // find returns the block at at, held; mine says that it is new and the caller has to fill
-// it.
+// it. nil when there are too many.
 func (c *blocks) find(at int64) (b *block, mine bool) {
 	c.mu.Lock()
 	if b = c.byOffset[at]; b != nil {
@@ -77,13 +99,18 @@ func (c *blocks) find(at int64) (b *block, mine bool) {
 		c.mu.Unlock()
 		return b, false
 	}
+	if c.alive*c.size >= mostBytes {
+		c.mu.Unlock()
+		return nil, false
+	}
+	c.alive++
 	b = &block{at: at, read: make(chan struct{})}
 	b.refs.Store(2)
 	if n := len(c.free); n > 0 {
 		b.buf = c.free[n-1]
 		c.free = c.free[:n-1]
 	} else {
-		b.buf = make([]byte, blockSize)
+		b.buf = make([]byte, c.size)
 	}
 	if c.byOffset == nil {
 		c.byOffset = make(map[int64]*block)
@@ -91,7 +118,7 @@ func (c *blocks) find(at int64) (b *block, mine bool) {
 	c.byOffset[at] = b
 	c.push(b)
 	var gone *block
-	if len(c.byOffset) > maxBlocks {
+	if int64(len(c.byOffset))*c.size > cachedBytes {
 		gone = c.oldest
 		c.unlink(gone)
 		delete(c.byOffset, gone.at)
@@ -122,9 +149,8 @@ func (c *blocks) unref(b *block) {
 		return
 	}
 	c.mu.Lock()
-	if len(c.free) < maxBlocks {
-		c.free = append(c.free, b.buf)
-	}
+	c.alive--
+	c.free = append(c.free, b.buf)
 	c.mu.Unlock()
 }
 
@@ -154,114 +180,89 @@ func (c *blocks) unlink(b *block) {
 
 // company tells whether sparse runs are worth reading by blocks, because those who read them
 // share the blocks: as consumers of many queues do that go through a backlog side by side. It
-// is found out by trying now and then.
+// remembers which blocks were wanted last, read or not, and so knows what the cache would have
+// had.
 type company struct {
-	alone atomic.Int32 // blocks that had to be read for 1,000 records of late, at most 1,000; in sixteenths
-	runs  atomic.Uint32
+	wanted [cachedBytes / mostBlock]atomic.Int64 // the block's number and one, by its remainder
+	alone  atomic.Int32                          // blocks that 1,000 records of late would have had read; in sixteenths
 }
 
 const (
 	// worthwhile is up to how many blocks for 1,000 records they cost less than 1,000 reads.
-	worthwhile = 100
+	worthwhile = 40
 	quiteAlone = 1000
-	// tryEvery is how many sparse runs go by until one tries again.
-	tryEvery = 32
 )
 
-// sparsest is how sparse the next run may be.
-func (c *company) sparsest() int64 {
-	if c.alone.Load() <= 16*worthwhile || c.runs.Add(1)%tryEvery == 0 {
-		return sparsestShared
+// shared takes in the next sparse run and reports whether to read it by blocks.
+func (c *company) shared(spans []Span, size int64) bool {
+	missing := 0
+	for i := range spans {
+		block := spans[i].Offset/size + 1
+		if last := &c.wanted[block%int64(len(c.wanted))]; last.Load() != block {
+			last.Store(block)
+			missing++
+		}
 	}
-	return sparsest
-}
-
-// noted takes in what a sparse run has cost.
-func (c *company) noted(records, blocks int) {
 	was := c.alone.Load()
-	c.alone.Store(was + (16*int32(min(1000*blocks/records, quiteAlone))-was)/4)
+	now := was + int32(quiteAlone*missing/len(spans)) - was/16
+	c.alone.Store(now)
+	return now <= 16*worthwhile
 }
 
 // dense is how many of spans, which a run of reads of their own would take, are better
-// read by blocks: all that lie in finished blocks, if they lie densely enough. sparse says
-// that this is so for the sake of others.
-func (l *Log[N]) dense(spans []Span) (n int, sparse bool) {
-	limit := l.done.Load() / blockSize * blockSize
-	if l.opt.Size%blockSize != 0 {
-		return 0, false
+// read by blocks: all that lie in finished blocks, if they lie densely enough, or densely
+// enough for the sake of others. Where they do not, the lease keeps that in mind.
+func (l *Log[N]) dense(spans []Span, lease *Lease) (n int) {
+	size := l.blocks.size
+	if size == 0 {
+		return 0
 	}
-	from, bytes, most, sparsely := spans[0].Offset, int64(0), int64(0), 0
+	limit := l.done.Load() / size * size
+	from, bytes, sparsely := spans[0].Offset, int64(0), 0
 	for i := range spans {
 		end := spans[i].Offset + int64(spans[i].Size)
-		if end > limit || spans[i].Size > blockSize/2 || spans[i].Offset < from || !l.possible(&spans[i]) {
+		if end > limit || int64(spans[i].Size) > size/2 || spans[i].Offset < from || !l.possible(&spans[i]) {
 			break
 		}
 		bytes += int64(spans[i].Size)
 		if bytes*sparsest >= end-from {
 			n = i + 1
-			continue
-		}
-		if most == 0 {
-			most = l.company.sparsest()
-		}
-		if bytes*most >= end-from {
+		} else if bytes*sparsestShared >= end-from {
 			sparsely = i + 1
 		}
 	}
-	if sparsely > n {
-		return sparsely, true
+	if sparsely <= n || lease.alone > 0 {
+		return n
 	}
-	return n, false
+	if l.company.shared(spans[:sparsely], size) {
+		return sparsely
+	}
+	lease.alone = sparsely
+	return n
 }
 
-// readSparse is readBlocks for a sparse run. It keeps copies of the records and no block, of
-// which there may be one for each.
-func (l *Log[N]) readSparse(spans []Span, lease *Lease) (int, error) {
-	if lease.sparse == nil {
-		lease.sparse = new(Lease)
-	}
-	blocks := lease.sparse
-	defer blocks.Release()
-	n, err := l.readBlocks(spans, blocks)
-	if n == 0 {
-		return 0, err
-	}
-	l.company.noted(n, blocks.read)
-	size := 0
-	for i := range spans[:n] {
-		size += len(spans[i].Bytes)
-	}
-	buf := getBuffer(size)
-	lease.bufs = append(lease.bufs, buf)
-	rest := (*buf)[:size]
-	for i := range spans[:n] {
-		m := copy(rest, spans[i].Bytes)
-		spans[i].Bytes, rest = rest[:m:m], rest[m:]
-	}
-	return n, err
-}
-
-// readBlocks fills in spans from blocks; a record that crosses into the next block is
-// put together in a buffer of its own.
-func (l *Log[N]) readBlocks(spans []Span, lease *Lease) (int, error) {
+// readBlocks fills in spans from blocks, up to the first that is not to be had from them, and
+// returns how many that are; a record that crosses into the next block is put together in a
+// buffer of its own.
+func (l *Log[N]) readBlocks(spans []Span, lease *Lease) int {
 	lease.cache = &l.blocks
+	size := l.blocks.size
 	var b *block
 	for i := range spans {
 		s := &spans[i]
-		at := s.Offset / blockSize * blockSize
-		var err error
+		at := s.Offset / size * size
 		if b == nil || b.at != at {
-			if b, err = l.block(at, lease); b == nil {
-				return i, err
+			if b = l.block(at, lease); b == nil {
+				return i
 			}
 		}
 		in := s.Offset - at
-		if end := in + int64(s.Size); end <= blockSize {
+		if end := in + int64(s.Size); end <= size {
 			s.Bytes = b.buf[in:end:end]
 		} else {
 			first := b
-			if b, err = l.block(at+blockSize, lease); b == nil {
-				return i, err
+			if b = l.block(at+size, lease); b == nil {
+				return i
 			}
 			buf := getBuffer(int(s.Size))
 			lease.bufs = append(lease.bufs, buf)
@@ -270,19 +271,16 @@ func (l *Log[N]) readBlocks(spans []Span, lease *Lease) (int, error) {
 			copy(s.Bytes[n:], b.buf)
 		}
 		if !matches(s) {
-			return i, ErrNoRecord
+			return i
 		}
 	}
-	return len(spans), nil
+	return len(spans)
 }
 
-func (l *Log[N]) block(at int64, lease *Lease) (*block, error) {
-	b, mine, err := l.blocks.get(at, func(p []byte) (int, error) { return l.set.ReadAt(p, at) })
-	if mine {
-		lease.read++
-	}
+func (l *Log[N]) block(at int64, lease *Lease) *block {
+	b := l.blocks.get(at, func(p []byte) (int, error) { return l.set.ReadAt(p, at) })
 	if b != nil {
 		lease.blocks = append(lease.blocks, b)
 	}
-	return b, err
+	return b
 }

@@ -143,6 +143,7 @@ func Open[N any](o Options) (*Log[N], error) {
 	l := &Log[N]{opt: o, set: set, wake: make(chan struct{}, 1)}
 	l.out.wake = make(chan struct{}, 1)
 	l.ring.chunkSize = o.Chunk
+	l.blocks.size = blockSize(o.Size)
 	l.company.alone.Store(16 * quiteAlone)
 	l.mu.pending = &Batch[N]{}
 	return l, nil

@@ -34,8 +34,7 @@ type Lease struct {
 	cache  *blocks
 	chunks []*chunk
 	blocks []*block
-	read   int    // blocks that nobody had read
-	sparse *Lease // of the blocks of a sparse run, while they are copied
+	alone  int // so many of the next records are too sparse to be read by blocks
 	bufs   []*[]byte
 }
 
@@ -53,7 +52,6 @@ func (l *Lease) Release() {
 		l.cache.unref(b)
 		l.blocks[i] = nil
 	}
-	l.read = 0
 	l.chunks, l.blocks, l.bufs = l.chunks[:0], l.blocks[:0], l.bufs[:0]
 }
 
@@ -62,7 +60,7 @@ func (l *Lease) Release() {
 // can't be read and returns how many are filled in. The bytes are valid until the lease
 // is released.
 func (l *Log[N]) Read(spans []Span, lease *Lease) (int, error) {
-	lease.ring = &l.ring
+	lease.ring, lease.alone = &l.ring, 0
 	var c *chunk
 	var end int64
 	for i := 0; i < len(spans); {
@@ -106,17 +104,13 @@ func (l *Log[N]) readRun(spans []Span, lease *Lease) (int, error) {
 		to = next
 	}
 	if n < len(spans) {
-		if dense, sparse := l.dense(spans); dense > n {
-			read := l.readBlocks
-			if sparse {
-				read = l.readSparse
-			}
-			done, err := read(spans[:dense], lease)
-			if done > 0 || err != nil {
-				return done, err
+		if dense := l.dense(spans, lease); dense > n {
+			if done := l.readBlocks(spans[:dense], lease); done > 0 {
+				return done, nil
 			}
 		}
 	}
+	lease.alone = max(0, lease.alone-n)
 	buf := getBuffer(int(to - from))
 	lease.bufs = append(lease.bufs, buf)
 	p := (*buf)[:to-from]
