@@ -7,34 +7,38 @@ import (
 	"time"
 
 	v2 "github.com/apache/rocketmq-clients/golang/v5/protocol/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
 	topics "github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
+// whereItIs lets a group go on where it is; Apache's broker needs to be told.
+var whereItIs = remoting.LiteOffset{Type: "POLICY"}
+
 var liteDifferences = []difference{
 	{
 		row: "`lite.sub.client.quota`", apache: `0 `, bolide: `2018 .*limit.* 2 .*lite\.sub\.client\.quota.*`,
 		ask: func(w *wire) string {
 			l := w.liteTopic("+lite.sub.client.quota", "2")
-			return w.says(l.subscribe(remoting.LiteOffset{}, "a", "b", "c"))
+			return w.says(l.subscribe(whereItIs, "a", "b", "c"))
 		},
 	}, {
 		row: "LITE_SUBSCRIPTION_CTL, group that is not bound to the parent", apache: `0 `, bolide: `29 .*lite\.bind\.topic.*`,
 		ask: func(w *wire) string {
 			l := w.liteTopic()
 			l.group = w.liteTopic().group
-			return w.says(l.subscribe(remoting.LiteOffset{}, "a"))
+			return w.says(l.subscribe(whereItIs, "a"))
 		},
 	}, {
 		row: "LITE_SUBSCRIPTION_CTL, illegal name of a lite topic", apache: `0 `, bolide: `604 .*a/b.*`,
-		ask: func(w *wire) string { return w.says(w.liteTopic().subscribe(remoting.LiteOffset{}, "a/b")) },
+		ask: func(w *wire) string { return w.says(w.liteTopic().subscribe(whereItIs, "a/b")) },
 	}, {
 		row: "lite topics in one answer to POP_LITE_MESSAGE", apache: `4 of 2`, bolide: `2 of 1`,
 		ask: func(w *wire) string {
 			l := w.liteTopic()
-			w.ok(l.subscribe(remoting.LiteOffset{}, "a", "b"))
+			w.ok(l.subscribe(whereItIs, "a", "b"))
 			for _, lite := range []string{"a", "a", "b", "b"} {
 				l.send(lite)
 			}
@@ -73,6 +77,22 @@ var liteDifferences = []difference{
 			l := w.liteTopic()
 			w.ok(l.subscribe(remoting.LiteOffset{Type: "OFFSET", Value: 7}, "none"))
 			return fmt.Sprint(w.offset(l.group, topics.Lite(l.topic, "none")))
+		},
+	}, {
+		row: "ChangeInvisibleDuration of a lite topic's message that does not name the lite topic", apache: `.+`, bolide: `OK .*`,
+		ask: func(w *wire) string {
+			l, c := w.liteTopic(), w.client()
+			l.client = c.id
+			c.needSettings(v2.ClientType_LITE_PUSH_CONSUMER, l.group, l.topic)
+			l.send("a")
+			w.ok(l.subscribe(whereItIs, "a"))
+			messages, st := c.receive(l.topic, l.group)
+			if len(messages) != 1 {
+				return "received nothing: " + w.status(st, nil)
+			}
+			resp, err := w.grpc.ChangeInvisibleDuration(c.ctx(), &v2.ChangeInvisibleDurationRequest{Group: name(l.group), Topic: name(l.topic),
+				ReceiptHandle: messages[0].GetSystemProperties().GetReceiptHandle(), InvisibleDuration: durationpb.New(time.Minute), MessageId: "id"})
+			return w.status(resp.GetStatus(), err)
 		},
 	}, {
 		row: "subscriptions to lite topics of a client whose stream was cut", apache: `ended`, bolide: `stay`,

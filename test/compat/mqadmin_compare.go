@@ -26,6 +26,7 @@ var masks = []struct {
 	{regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b`), "ADDR"},
 	{regexp.MustCompile(`\d+\.\d+(E-?\d+)?\b`), "F"},
 	{regexp.MustCompile(`\b\d+ms\b`), "Nms"},
+	{regexp.MustCompile(`\(\d+ s ago\)`), "(N s ago)"},
 }
 
 // noise is lines of Java's own: stack traces, and the stacks of a client's threads.

