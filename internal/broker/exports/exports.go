@@ -163,11 +163,12 @@ func (e *Exports) read(name string) ([]byte, error) {
 		}
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFile))
-	if text == nil {
-		text = []byte{}
+	text := bytes.NewBuffer([]byte{})
+	if info, err := file.Stat(); err == nil {
+		text.Grow(int(min(info.Size(), maxFile)) + bytes.MinRead) // megabytes are read in one piece
 	}
-	return text, errors.Join(err, file.Close())
+	_, err = text.ReadFrom(io.LimitReader(file, maxFile))
+	return text.Bytes(), errors.Join(err, file.Close())
 }
 
 // Changed notes that a file's table has changed; it does not block.

@@ -22,9 +22,10 @@ func (t *Table) Remoting() remoting.ConsumerOffsetTable {
 // Export is the text of consumerOffset.json. There may be a hundred thousand entries, so it is
 // written as it comes.
 func (t *Table) Export() ([]byte, error) {
-	out := []byte(`{"offsetTable":{`)
+	keys := t.sorted()
+	out := append(make([]byte, 0, 64*(1+len(keys))), `{"offsetTable":{`...)
 	comma := false
-	for _, k := range t.sorted() {
+	for _, k := range keys {
 		e := t.find(k.group, k.topic)
 		if e == nil {
 			continue // deleted meanwhile

@@ -16,7 +16,7 @@ import (
 
 // sweepAfter is how many windows of lite topics are made, at least, before those that are idle
 // are looked for: whoever drains a hundred thousand lite topics has few of them in memory.
-const sweepAfter = 4096
+const sweepAfter = 1024
 
 // revisit makes the window of a lite topic's queue that was let go of; nil when the group
 // never had one, or it is no such queue. The caller holds no lock.
