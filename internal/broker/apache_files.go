@@ -18,6 +18,7 @@ const (
 	topicsFile  = "topics.json"
 	groupsFile  = "subscriptionGroup.json"
 	offsetsFile = "consumerOffset.json"
+	lmqFile     = "lmqConsumerOffset.json" // the same, of a broker with enableLmq
 	delaysFile  = "delayOffset.json"
 	modesFile   = "messageRequestMode.json"
 	halvesFile  = "transactionMetrics"
@@ -29,6 +30,7 @@ func (b *Broker) openExports(o *Options) (err error) {
 		exports.File{Name: topicsFile, Export: b.Topics.Export, Import: b.Topics.Import},
 		exports.File{Name: groupsFile, Export: b.Groups.Export, Import: b.Groups.Import},
 		exports.File{Name: offsetsFile, Export: b.Offsets.Export, Import: b.importOffsets},
+		exports.File{Name: lmqFile, Export: b.Offsets.ExportLMQ, Import: b.importOffsets},
 		exports.File{Name: delaysFile, Export: b.Timer.Export, Import: b.Timer.Import},
 		exports.File{Name: modesFile, Export: func() ([]byte, error) { return b.Admin.ExportModes() }, Import: func(text []byte) error { return admin.ImportModes(b.State, text) }},
 		exports.File{Name: halvesFile, Export: b.Txn.Export},

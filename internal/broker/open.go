@@ -116,7 +116,7 @@ func (b *Broker) openTables(o *Options) (err error) {
 		return err
 	}
 	b.Offsets, err = offset.Open(offset.Options{State: b.State, Log: o.Log,
-		Events:     offset.Events{Changed: func() { b.export(offsetsFile) }},
+		Events:     offset.Events{Changed: func() { b.export(offsetsFile); b.export(lmqFile) }},
 		FlushEvery: time.Duration(o.Broker.Get().FlushConsumerOffsetInterval) * time.Millisecond})
 	return err
 }

@@ -22,10 +22,10 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 	ctx, cancel := context.WithTimeout(ctx, 25*time.Minute)
 	defer cancel()
 	bolide := func(dir, store string) (*servers.Server, error) {
-		return servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Data: store})
+		return servers.StartBolide(ctx, servers.BolideOptions{Binary: h.binary, Dir: dir, Data: store, Args: []string{"--set", "lightQueuesForApache=true"}})
 	}
 	apache := func(dir, store string) (*servers.Server, error) {
-		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true, Broker: []string{"transactionCheckInterval=5000", "recallMessageEnable=true"}})
+		return servers.StartApache(ctx, servers.ApacheOptions{Dir: dir, Store: store, NoProxy: true, Broker: []string{"transactionCheckInterval=5000", "recallMessageEnable=true", "enableLmq=true", "enableMultiDispatch=true"}})
 	}
 	for _, c := range []struct {
 		name string
@@ -39,6 +39,8 @@ func exchangeSuite(ctx context.Context, h *harness) error {
 		{"open transactions go from Bolide to Apache's broker and back", func() error { return h.exchangeTransactions(ctx, "transactions-forth", bolide, apache, bolide) }},
 		{"Timers go from Apache's broker to Bolide and back", func() error { return h.exchangeTimers(ctx, "apache-bolide-timers", apache, bolide) }},
 		{"Timers go from Bolide to Apache's broker and back", func() error { return h.exchangeTimers(ctx, "bolide-apache-timers", bolide, apache) }},
+		{"lite topics go from Apache's broker to Bolide and back", func() error { return h.exchangeLites(ctx, "lites-back", apache, bolide, apache) }},
+		{"lite topics go from Bolide to Apache's broker and back", func() error { return h.exchangeLites(ctx, "lites-forth", bolide, apache, bolide) }},
 	} {
 		if strings.Contains(c.name, h.only) {
 			h.report("exchange: "+c.name, c.run())
@@ -101,6 +103,16 @@ func (h *harness) exchangeTimers(ctx context.Context, name string, first, second
 		{second, []string{"timers-await", "timed", messages, file}},
 		{first, []string{"timers-check", "timed", messages, file}},
 	})
+}
+
+// exchangeLites gives each server a turn with the lite topics of one store: what the one before
+// has left is there, of each in order, and nothing that was consumed.
+func (h *harness) exchangeLites(ctx context.Context, name string, turns ...startAt) error {
+	var all []step
+	for i, start := range turns {
+		all = append(all, step{start, []string{"lites", "lites", "40", "lite-readers", fmt.Sprint(i)}})
+	}
+	return h.steps(ctx, name, all)
 }
 
 func (h *harness) steps(ctx context.Context, name string, steps []step) error {

@@ -1,6 +1,7 @@
 package offset
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -40,6 +41,13 @@ func (t *Table) Export() ([]byte, error) {
 		e.mu.Unlock()
 	}
 	return append(out, "}}\n"...), nil
+}
+
+// ExportLMQ is the text of lmqConsumerOffset.json, in which a broker with enableLmq keeps all
+// offsets. It wants its second table, of groups that are light queues, to be there.
+func (t *Table) ExportLMQ() ([]byte, error) {
+	text, err := t.Export()
+	return append(bytes.TrimSuffix(text, []byte("}\n")), ",\"lmqOffsetTable\":{}}\n"...), err
 }
 
 // sorted is the keys in the order of their names in the file.

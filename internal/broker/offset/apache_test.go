@@ -104,3 +104,22 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// A broker with enableLmq keeps all offsets in another file.
+func TestExportLMQ(t *testing.T) {
+	table := open(t, Options{})
+	table.Advance("shop", "%LMQ%$orders$a", 0, 12)
+	text, err := table.ExportLMQ()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wanted = `{"offsetTable":{"%LMQ%$orders$a@shop":{0:12}},"lmqOffsetTable":{}}` + "\n"
+	if string(text) != wanted {
+		t.Fatalf("%s", text)
+	}
+	again := open(t, Options{})
+	if err := again.Import(text); err != nil {
+		t.Fatal(err)
+	}
+	want(t, again, "shop", "%LMQ%$orders$a", 0, 12, true)
+}

@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
  * send and read a backlog instead, for the exchange of stores between servers;
  * "pop TOPIC N GROUP FILE" leaves some of N messages in flight, "popped TOPIC N GROUP FILE EXACT"
  * waits for them; "halves TOPIC N" leaves transactions open, "checks TOPIC N DECIDED" decides some of them;
+ * "lites TOPIC N GROUP TURN" does so with N messages of each lite topic;
  * "timers-send", "timers-await" and "timers-check TOPIC N FILE" do so with timers;
  * "member TOPIC SLOT" and "produce TOPIC RATE" are processes of the suite rebalance;
  * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
@@ -33,6 +34,10 @@ public final class Suite {
             System.exit(0);
         }
         if (args.length >= 3) {
+            Thread.setDefaultUncaughtExceptionHandler((thread, e) -> { // clients have threads of their own
+                e.printStackTrace();
+                System.exit(1);
+            });
             int count = Integer.parseInt(args[2]);
             System.out.println(switch (args[0]) {
                 case "write" -> Backlog.write(target, args[1], count);
@@ -45,6 +50,7 @@ public final class Suite {
                 case "timers-send" -> Timers.send(target, args[1], count, args[3]);
                 case "timers-await" -> Timers.await(args[3]);
                 case "timers-check" -> Timers.check(target, args[1], count, args[3]);
+                case "lites" -> LiteStore.turn(target, args[1], count, args[3], Integer.parseInt(args[4]));
                 case "consume" -> Backlog.read(target, args[1], count, args[3]);
                 default -> throw new IllegalArgumentException(args[0]);
             });
