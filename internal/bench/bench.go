@@ -56,6 +56,13 @@ const (
 	WaitingPop  Waiting = "pop" // all queues at once, and acknowledged
 )
 
+// The size of a body: what a run writes into each, and what a frame of the protocol has room
+// for.
+const (
+	SmallestBody = minBody
+	LargestBody  = 16 << 20
+)
+
 // Options says where the load goes and how much it is.
 type Options struct {
 	Protocol Protocol
@@ -145,8 +152,8 @@ func (o *Options) check() error {
 		return errNeedsNamesrv
 	case o.Protocol == GRPC && o.Endpoint == "":
 		return errors.New("--grpc is needed with --protocol grpc")
-	case o.Size < minBody:
-		return fmt.Errorf("--size %d: a body holds at least %d bytes", o.Size, minBody)
+	case o.Size < SmallestBody || o.Size > LargestBody:
+		return fmt.Errorf("--size is %d to %d, not %d", SmallestBody, LargestBody, o.Size)
 	case o.Connections < 1 || o.InFlight < 1 || o.Count < 1 || o.Queues < 1:
 		return errors.New("--connections, --in-flight, --count and --queues are at least 1")
 	case o.Batch < 1 || o.Batch > 32:

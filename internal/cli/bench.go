@@ -44,12 +44,12 @@ func benchCommand() *cobra.Command {
 	p.StringVar(&f.options.Endpoint, "grpc", "127.0.0.1:8081", "`HOST:PORT` of the gRPC endpoint, with --protocol grpc")
 	p.BoolVar(&f.options.TLS, "tls", false, "gRPC under TLS, whatever the certificate")
 	p.StringVar(&f.options.Topic, "topic", "", "`TOPIC` that exists (default: a new one for the run)")
-	p.IntVar(&f.options.Queues, "queues", 8, "`NUMBER` of queues of the topic")
-	p.IntVar(&f.options.Size, "size", 1024, "`BYTES` of a message's body")
-	p.IntVar(&f.options.Connections, "connections", 2, "`NUMBER` of connections")
-	p.IntVar(&f.options.InFlight, "in-flight", 32, "`NUMBER` of requests in flight per connection")
-	p.IntVar(&f.options.Count, "count", 1_000_000, "`NUMBER` of messages")
-	p.IntVar(&f.options.Warmup, "warmup", 0, "`NUMBER` of messages sent before the measured ones")
+	numberVar(p, &f.options.Queues, "queues", 8, 1, 65535, "`NUMBER` of queues of the topic")
+	numberVar(p, &f.options.Size, "size", 1024, bench.SmallestBody, bench.LargestBody, "`BYTES` of a message's body")
+	numberVar(p, &f.options.Connections, "connections", 2, 1, 10_000, "`NUMBER` of connections")
+	numberVar(p, &f.options.InFlight, "in-flight", 32, 1, 100_000, "`NUMBER` of requests in flight per connection")
+	numberVar(p, &f.options.Count, "count", 1_000_000, 1, mostMessages, "`NUMBER` of messages, where no --rate and --duration say it")
+	numberVar(p, &f.options.Warmup, "warmup", 0, 0, mostMessages, "`NUMBER` of messages sent before the measured ones")
 	p.IntSliceVar(&f.pids, "server-pid", nil, "`PID` of a process of the server to look at, may be repeated")
 	p.BoolVar(&f.asJSON, "json", false, "print the result as JSON")
 	p.BoolVar(&f.quiet, "quiet", false, "print no progress, which a terminal alone gets anyway")
@@ -63,6 +63,12 @@ func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pfl
 	var w workloadFlags
 	more(&w, c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := w.check(c); err != nil {
+			return err
+		}
+		if err := processes(f.pids).check(); err != nil {
+			return err
+		}
 		o := w.options(f.options)
 		o.Protocol = bench.Protocol(f.protocol)
 		o.Namesrv, _, _ = strings.Cut(o.Namesrv, ";") // NAMESRV_ADDR may list several

@@ -25,6 +25,16 @@ type processWatch struct {
 	broken       bool
 }
 
+// check refuses what is not there to be looked at.
+func (p processes) check() error {
+	for _, pid := range p {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/status", pid)); err != nil {
+			return fmt.Errorf("--server-pid %d: /proc of this machine shows no such process", pid)
+		}
+	}
+	return nil
+}
+
 // Watch implements bench.Server.
 func (p processes) Watch() (stop func() *bench.Usage) {
 	if len(p) == 0 {

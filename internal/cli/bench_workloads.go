@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,32 +24,59 @@ type workloadFlags struct {
 	liteTopics, active, clients int
 }
 
+// Limits of what a run can be asked for.
+const (
+	mostMessages     = 1_000_000_000
+	mostRate         = 1_000_000
+	shortestRun      = time.Millisecond
+	longestRun       = 30 * 24 * time.Hour
+	longestInvisible = 72 * time.Hour
+)
+
+// check refuses flags that contradict one another.
+func (w *workloadFlags) check(c *cobra.Command) error {
+	if w.duration > 0 && float64(w.rate)*w.duration.Seconds() > mostMessages {
+		return fmt.Errorf("--rate %d for --duration %s are more than %d messages", w.rate, brief(w.duration), mostMessages)
+	}
+	counted := w.together || w.rate == 0 && c.Name() != "timer" && c.Name() != "idle"
+	switch {
+	case !c.Flags().Changed("count") || counted:
+	case c.Name() == "idle":
+		return errors.New("--count says nothing here: --transactions and --pending say how many messages there are")
+	case c.Name() == "timer":
+		return errors.New("--count is for timers --together: --rate and --duration say how many messages there are otherwise")
+	default:
+		return errors.New("--count says nothing here: --rate and --duration say how many messages there are")
+	}
+	return nil
+}
+
 // ofPlain are the workloads of plain messages.
 func (f *benchFlags) ofPlain() []*cobra.Command {
 	return []*cobra.Command{
 		f.workload("send", "Send and wait for acknowledgements", func(w *workloadFlags, p *pflag.FlagSet) {
-			p.DurationVar(&w.duration, "duration", 0, "end after this time, if --count is not reached before")
+			spanVar(p, &w.duration, "duration", 0, 0, longestRun, "end after this time, if --count is not reached before (0: never)")
 		}),
 		f.workload("pull", "Read a backlog queue by queue", func(w *workloadFlags, p *pflag.FlagSet) {
-			p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per pull, at most")
+			numberVar(p, &w.batch, "batch", 32, 1, popBatch, "`NUMBER` of messages per pull, at most")
 			w.order(p)
 			w.sql(p)
 		}),
 		f.workload("pop", "Receive a backlog and acknowledge it", func(w *workloadFlags, p *pflag.FlagSet) {
 			w.pop(p, "one (each message by itself), batch (together what came together), none,\n"+
 				"or later (each by itself when all were received: that alone is measured)")
-			p.DurationVar(&w.invisible, "invisible", 0, "for how long messages are invisible (default a minute, or an hour with --ack none and later)")
+			spanVar(p, &w.invisible, "invisible", 0, 0, longestInvisible, "for how long messages are invisible (0: a minute, or an hour with --ack none and later)")
 		}),
 		f.workload("latency", "Publish at a fixed rate and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
-			w.paced(p, 1000, "`NUMBER` of messages a second")
+			w.paced(p, 1000, 1, "`NUMBER` of messages a second")
 			p.StringVar(&w.waiting, "waiting", "pull", "how consumers wait over Remoting: `HOW` is pull or pop")
 			w.order(p)
 			w.sql(p)
 		}),
 		f.workload("lapse", "Receive, let the invisible time lapse and receive again", func(w *workloadFlags, p *pflag.FlagSet) {
 			w.pop(p, "one (each message by itself) or batch (together what came together)")
-			w.paced(p, 0, "`NUMBER` of messages a second, which lapse one by one (default: --count of them lapse in one moment)")
-			p.DurationVar(&w.invisible, "invisible", 0, "for how long messages are invisible, enough to receive all of them (default 15s)")
+			w.paced(p, 0, 0, "`NUMBER` of messages a second, which lapse one by one (0: --count of them lapse in one moment)")
+			spanVar(p, &w.invisible, "invisible", 0, 0, longestInvisible, "for how long messages are invisible, enough to receive all of them (0: 15s)")
 		}),
 	}
 }
@@ -56,32 +85,32 @@ func (f *benchFlags) ofPlain() []*cobra.Command {
 func (f *benchFlags) ofKinds() []*cobra.Command {
 	return []*cobra.Command{
 		f.workload("transaction", "Send half messages at a fixed rate, commit each, and receive with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
-			w.paced(p, 1000, "`NUMBER` of transactions a second")
+			w.paced(p, 1000, 1, "`NUMBER` of transactions a second")
 		}),
 		told("How late a message comes counts from the time that it was sent for, so the server's clock and this machine's\n"+
 			"have to agree. The first one's time is a whole second. The server's CPU is that from the first send until all have\n"+
 			"come, other traffic included; with --pending alone, that of storing them.",
 			f.workload("timer", "Store messages that are due later, and receive them with waiting consumers", func(w *workloadFlags, p *pflag.FlagSet) {
-				p.IntVar(&w.rate, "rate", 2000, "`NUMBER` of messages that become due in a second; 0 = those of --pending only")
-				p.DurationVar(&w.duration, "duration", 10*time.Second, "for how long messages become due at --rate")
+				numberVar(p, &w.rate, "rate", 2000, 0, mostRate, "`NUMBER` of messages that become due in a second; 0 = those of --pending only")
+				spanVar(p, &w.duration, "duration", 10*time.Second, shortestRun, longestRun, "for how long messages become due at --rate")
 				p.BoolVar(&w.together, "together", false, "--count of them are due in one moment, instead of --rate")
-				p.DurationVar(&w.ahead, "ahead", 10*time.Second, "time from the first send until the first is due, enough to store all of them")
-				p.IntVar(&w.beside, "beside", 0, "`NUMBER` of plain sends a second beside them, over Remoting, from 5 s before the first timer is sent")
+				spanVar(p, &w.ahead, "ahead", 10*time.Second, 0, longestRun, "time from the first send until the first is due, enough to store all of them")
+				numberVar(p, &w.beside, "beside", 0, 0, mostRate, "`NUMBER` of plain sends a second beside them, over Remoting, from 5 s before the first timer is sent")
 				p.StringVar(&w.waiting, "waiting", "pull", "how consumers wait over Remoting: `HOW` is pull or pop")
 				w.pends(p, 0, "that are stored before, are due in a day and stay")
 			})),
 		told("Each lite topic gets a message first; then all of them sleep, and some get messages at --rate. Each has one subscriber.\n"+
 			"Apache RocketMQ has lite topics with enableLmq=true and enableMultiDispatch=true.",
 			f.workload("lite", "Send to some of many lite topics, over gRPC, and receive with lite push consumers", func(w *workloadFlags, p *pflag.FlagSet) {
-				w.paced(p, 1000, "`NUMBER` of messages a second")
-				p.IntVar(&w.liteTopics, "lite-topics", 10_000, "`NUMBER` of lite topics below one parent")
-				p.IntVar(&w.active, "active", 1000, "`NUMBER` of them that get messages after the first")
-				p.IntVar(&w.clients, "clients", 10, "`NUMBER` of clients that share them")
+				w.paced(p, 1000, 1, "`NUMBER` of messages a second")
+				numberVar(p, &w.liteTopics, "lite-topics", 10_000, 1, 100_000_000, "`NUMBER` of lite topics below one parent")
+				numberVar(p, &w.active, "active", 1000, 1, 100_000_000, "`NUMBER` of them that get messages after the first")
+				numberVar(p, &w.clients, "clients", 10, 1, 10_000, "`NUMBER` of clients that share them")
 				w.rests(p)
 			})),
 		f.workload("idle", "Leave transactions open and timers pending, and look at the server while nobody asks it for anything", func(w *workloadFlags, p *pflag.FlagSet) {
-			p.IntVar(&w.halves, "transactions", 10_000, "`NUMBER` of half messages that nobody decides")
-			p.DurationVar(&w.duration, "duration", time.Minute, "for how long the server is looked at")
+			numberVar(p, &w.halves, "transactions", 10_000, 0, mostMessages, "`NUMBER` of half messages that nobody decides")
+			spanVar(p, &w.duration, "duration", time.Minute, shortestRun, longestRun, "for how long the server is looked at")
 			w.pends(p, 10_000, "that are due in a day")
 		}),
 	}
@@ -94,16 +123,16 @@ func told(long string, c *cobra.Command) *cobra.Command {
 }
 
 func (w *workloadFlags) rests(p *pflag.FlagSet) {
-	p.DurationVar(&w.rest, "rest", 10*time.Second, "for how long the server is left alone before its memory is looked at")
+	spanVar(p, &w.rest, "rest", 10*time.Second, 0, longestRun, "for how long the server is left alone before its memory is looked at")
 }
 
 func (w *workloadFlags) pends(p *pflag.FlagSet, standard int, which string) {
-	p.IntVar(&w.pending, "pending", standard, "`NUMBER` of timers "+which)
+	numberVar(p, &w.pending, "pending", standard, 0, mostMessages, "`NUMBER` of timers "+which)
 	w.rests(p)
 }
 
 func (w *workloadFlags) sql(p *pflag.FlagSet) {
-	p.IntVar(&w.oneIn, "sql-one-in", 0, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
+	numberVar(p, &w.oneIn, "sql-one-in", 0, 0, mostMessages, "read by an SQL92 filter that takes one message of this `NUMBER`, over Remoting")
 }
 
 func (w *workloadFlags) order(p *pflag.FlagSet) {
@@ -111,13 +140,13 @@ func (w *workloadFlags) order(p *pflag.FlagSet) {
 }
 
 func (w *workloadFlags) pop(p *pflag.FlagSet, acks string) {
-	p.IntVar(&w.batch, "batch", 32, "`NUMBER` of messages per receive, at most")
+	numberVar(p, &w.batch, "batch", 32, 1, popBatch, "`NUMBER` of messages per receive, at most")
 	p.StringVar(&w.ack, "ack", "one", "what is acknowledged: `WHICH` is "+acks)
 }
 
-func (w *workloadFlags) paced(p *pflag.FlagSet, standard int, rate string) {
-	p.IntVar(&w.rate, "rate", standard, rate)
-	p.DurationVar(&w.duration, "duration", 10*time.Second, "for how long messages are sent at --rate")
+func (w *workloadFlags) paced(p *pflag.FlagSet, standard, least int, rate string) {
+	numberVar(p, &w.rate, "rate", standard, least, mostRate, rate)
+	spanVar(p, &w.duration, "duration", 10*time.Second, shortestRun, longestRun, "for how long messages are sent at --rate")
 }
 
 // options are those of the run.

@@ -69,9 +69,7 @@ func newRoot() *cobra.Command {
 			"  bolide consume orders --group warehouse --max 1",
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s --help lists the flags", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	for _, c := range commands {
 		root.AddCommand(c())
 	}
