@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -44,10 +45,18 @@ func ask(ctx context.Context, addr string, code int32, h remoting.Header, body [
 		return nil, err
 	}
 	if answer.Code != remoting.ResSuccess {
-		return nil, fmt.Errorf("%s answers %s with %d: %s", addr, remoting.CodeName(code), answer.Code, answer.Remark)
+		return nil, &refused{answer.Code, fmt.Sprintf("%s answers %s with %d: %s", addr, remoting.CodeName(code), answer.Code, answer.Remark)}
 	}
 	return answer, nil
 }
+
+// refused is an answer other than success.
+type refused struct {
+	code int32
+	text string
+}
+
+func (r *refused) Error() string { return r.text }
 
 var addresses = regexp.MustCompile(`"?0"?:"([^"]+)"`)
 var brokerNames = regexp.MustCompile(`"brokerName":"([^"]+)"`)
@@ -64,6 +73,14 @@ type target struct {
 // named, and waits until its route is known.
 func (o *Options) prepare(ctx context.Context) (target, error) {
 	t := target{topic: o.Topic, queues: o.Queues}
+	if o.Protocol == GRPC {
+		// gRPC alone would say it late and in words of its own.
+		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", o.Endpoint)
+		if err != nil {
+			return t, err
+		}
+		c.Close()
+	}
 	if o.blind() {
 		return t, nil
 	}
@@ -88,7 +105,10 @@ func (o *Options) prepare(ctx context.Context) (target, error) {
 		}
 	}
 	for {
-		_, err := ask(ctx, o.Namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: t.topic}, nil)
+		route, err := ask(ctx, o.Namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: t.topic}, nil)
+		if o.Topic != "" {
+			return t, t.existing(ctx, route, err)
+		}
 		if err == nil {
 			return t, nil
 		}
@@ -98,6 +118,52 @@ func (o *Options) prepare(ctx context.Context) (target, error) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// existing looks at a topic that the run has not made: how many queues it has, and that
+// nothing is in them that the run would take for its own.
+func (t *target) existing(ctx context.Context, route *remoting.Command, err error) error {
+	var no *refused
+	if errors.As(err, &no) && no.code == remoting.ResTopicNotExist {
+		return fmt.Errorf("topic %s does not exist; bolide admin topic create %s makes it, and without --topic the run makes one", t.topic, t.topic)
+	}
+	if err != nil {
+		return err
+	}
+	var data remoting.TopicRouteData
+	if err := remoting.Unmarshal(route.Body, &data); err != nil {
+		return fmt.Errorf("route of %s: %w", t.topic, err)
+	}
+	t.queues = 0
+	for _, q := range data.QueueDatas {
+		if q.BrokerName == t.name {
+			t.queues = int(min(q.ReadQueueNums, q.WriteQueueNums))
+		}
+	}
+	if t.queues < 1 {
+		return fmt.Errorf("topic %s has no queue on %s, the broker that is measured", t.topic, t.name)
+	}
+	for q := range int32(t.queues) {
+		var low remoting.GetMinOffsetResponse
+		var high remoting.GetMaxOffsetResponse
+		answer, err := ask(ctx, t.broker, remoting.ReqGetMinOffset, &remoting.GetMinOffsetRequest{Topic: t.topic, QueueID: q, BrokerName: t.name}, nil)
+		if err == nil {
+			err = answer.Decode(&low)
+		}
+		if err == nil {
+			answer, err = ask(ctx, t.broker, remoting.ReqGetMaxOffset, &remoting.GetMaxOffsetRequest{Topic: t.topic, QueueID: q, BrokerName: t.name}, nil)
+		}
+		if err == nil {
+			err = answer.Decode(&high)
+		}
+		if err != nil {
+			return err
+		}
+		if n := high.Offset - low.Offset; n > 0 {
+			return fmt.Errorf("topic %s has to be empty, and has %d messages in queue %d: without --topic the run makes a topic of its own", t.topic, n, q)
+		}
+	}
+	return nil
 }
 
 // createGroup makes the consumer group that a run acknowledges with, with these attributes.

@@ -204,3 +204,26 @@ func names(all []bench.Moment) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// TestTopicsOfOthers: a topic that the run has not made has to be there, with nothing in it;
+// its queues count, not those of --queues.
+func TestTopicsOfOthers(t *testing.T) {
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("used", "NORMAL")
+	o := bench.Options{
+		Protocol: bench.Remoting, Namesrv: srv.Namesrv(), Endpoint: srv.GRPC(), Rate: 100, Duration: 100 * time.Millisecond,
+		Queues: 40, Size: 256, Connections: 2, InFlight: 4, Count: 50, Batch: 32, Topic: "nothere",
+	}
+	for _, workload := range []string{"send", "latency"} {
+		if _, err := bench.Workloads[workload](t.Context(), o); err == nil || !strings.Contains(err.Error(), "bolide admin topic create nothere") {
+			t.Errorf("%s to no topic: %v", workload, err)
+		}
+	}
+	o.Topic = "used"
+	if r, err := bench.Workloads["send"](t.Context(), o); err != nil || !r.Complete() || r.Messages != 50 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if _, err := bench.Workloads["latency"](t.Context(), o); err == nil || !strings.Contains(err.Error(), "has to be empty") {
+		t.Errorf("a topic with messages: %v", err)
+	}
+}

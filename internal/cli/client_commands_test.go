@@ -238,6 +238,9 @@ func TestNoServer(t *testing.T) {
 			t.Errorf("%q: %d, %q %q", args, code, out, errs)
 		}
 	}
+	if _, errs, code := run(t, "", "bench", "send", "--protocol", "grpc", "--grpc", addr); code != 1 || !strings.HasPrefix(errs, "bolide: nothing listens on "+addr) {
+		t.Errorf("bench over gRPC: %d, %q", code, errs)
+	}
 }
 
 func TestClientCommandsSayWhy(t *testing.T) {
