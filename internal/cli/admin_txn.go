@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,11 +22,11 @@ func txnList(r *remote) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List half messages that are neither committed nor rolled back, the oldest first",
-		Args:  cobra.NoArgs,
+		Args:  none,
 	}
 	c.Flags().StringVar(&ask.Topic, "topic", "", "only those for `TOPIC`")
 	c.Flags().StringVar(&ask.Group, "group", "", "only those of producer group `GROUP`; a producer over gRPC is of the group of its topic's name")
-	c.Flags().Int32Var(&ask.Limit, "limit", 100, "`NUMBER` to list of each broker")
+	numberVar(c.Flags(), &ask.Limit, "limit", 100, 0, maxTransactions, "`NUMBER` to list of each broker")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r.open()
 		defer r.close()
@@ -62,27 +63,37 @@ func (r *remote) transactions(ctx context.Context, at master, ask remoting.ListT
 
 func printTransactions(out io.Writer, broker string, list *remoting.TransactionList) {
 	fmt.Fprintf(out, "%d undecided on %s\n", list.Total, broker)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if len(list.Transactions) > 0 {
+		fmt.Fprintln(w, "TRANSACTION\tTOPIC\tGROUP\tMESSAGE\tBYTES\tSINCE\tAGE\tCHECKS\tNEXT CHECK")
+	}
 	for i := range list.Transactions {
 		t := &list.Transactions[i]
 		id := receipt.Transaction{QueueOffset: t.TranStateTableOffset, LogOffset: t.CommitLogOffset, Broker: broker}
-		next := "is due"
+		next := "due"
 		if t.Due > list.Now {
 			next = "in " + short(t.Due-list.Now)
 		}
-		fmt.Fprintf(out, "  %s: topic %s, group %s, message %s, %d bytes, since %s (%s), %d checks, the next %s\n", id, t.Topic, t.Group, t.MsgID, t.Size,
-			time.UnixMilli(t.StoreTime).Format("2006-01-02 15:04:05"), short(list.Now-t.StoreTime), t.Checks, next)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%s\n", id, t.Topic, t.Group, t.MsgID, t.Size,
+			time.UnixMilli(t.StoreTime).Format(time.DateTime), short(list.Now-t.StoreTime), t.Checks, next)
 	}
+	w.Flush()
 	if more := list.Total - int64(len(list.Transactions)); more > 0 {
-		fmt.Fprintf(out, "  and %d more; --limit lists them\n", more)
+		fmt.Fprintf(out, "and %d more; --limit lists them\n", more)
 	}
 }
 
 // txnDecide decides listed transactions in their producers' place.
 func txnDecide(r *remote, verb string, what int32) *cobra.Command {
 	c := &cobra.Command{
-		Use:     verb + " TRANSACTION...",
-		Short:   map[string]string{"commit": "Commit half messages: their consumers get them", "rollback": "Roll half messages back: nobody gets them"}[verb],
-		Args:    cobra.MinimumNArgs(1),
+		Use:   verb + " TRANSACTION...",
+		Short: map[string]string{"commit": "Commit half messages: their consumers get them", "rollback": "Roll half messages back: nobody gets them"}[verb],
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s needs a transaction id, as bolide admin txn list shows them: %s", c.CommandPath(), c.UseLine())
+			}
+			return nil
+		},
 		Example: "  bolide admin txn " + verb + " t1.7.3k2.broker-a",
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -125,7 +136,7 @@ func (r *remote) decide(ctx context.Context, brokers []master, id receipt.Transa
 				TranStateTableOffset: t.TranStateTableOffset, CommitLogOffset: t.CommitLogOffset, CommitOrRollback: what, MsgID: t.MsgID, TransactionID: t.MsgID}, nil)
 			return err
 		}
-		return fmt.Errorf("it is not among the undecided ones that %s lists", b.broker)
+		return fmt.Errorf("it is decided already, or was never on %s", b.broker)
 	}
 	return fmt.Errorf("there is no broker %s", id.Broker)
 }

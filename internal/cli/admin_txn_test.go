@@ -17,9 +17,10 @@ func TestAdminTxn(t *testing.T) {
 	}}
 	out, errs, code := run(t, "", "admin", "txn", "list", "-n", f.addr)
 	want := `3 undecided on b
-  t1.7.3k2.b: topic orders, group shop, message 0A, 300 bytes, since 2026-01-02 14:04:25 (1m5s), 2 checks, the next in 1s
-  t1.9.6y0.b: topic bills, group bills, message 0B, 310 bytes, since 2026-01-02 14:05:25 (5s), 0 checks, the next is due
-  and 1 more; --limit lists them
+TRANSACTION  TOPIC   GROUP  MESSAGE  BYTES  SINCE                AGE   CHECKS  NEXT CHECK
+t1.7.3k2.b   orders  shop   0A       300    2026-01-02 14:04:25  1m5s  2       in 1s
+t1.9.6y0.b   bills   bills  0B       310    2026-01-02 14:05:25  5s    0       due
+and 1 more; --limit lists them
 `
 	if code != 0 || out != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, errs, out, want)
@@ -34,7 +35,10 @@ func TestAdminTxn(t *testing.T) {
 	if out, errs, code = run(t, "", "admin", "txn", "rollback", "t1.9.6y0.b", "-n", f.addr); code != 0 || f.ended[1].CommitOrRollback != 12 {
 		t.Errorf("%d %q %q", code, out, errs)
 	}
-	for id, why := range map[string]string{"t1.7.3k3.b": "not among", "t1.7.3k2.c": "no broker c", "nonsense": "begin with"} {
+	if _, errs, code := run(t, "", "admin", "txn", "rollback", "-n", f.addr); code != 1 || !strings.Contains(errs, "needs a transaction id") {
+		t.Errorf("%d %q", code, errs)
+	}
+	for id, why := range map[string]string{"t1.7.3k3.b": "decided already", "t1.7.3k2.c": "no broker c", "nonsense": "bolide: illegal transaction id \"nonsense\": it does not begin with"} {
 		if _, errs, code := run(t, "", "admin", "txn", "commit", id, "-n", f.addr); code != 1 || !strings.Contains(errs, why) {
 			t.Errorf("%s: %d %q", id, code, errs)
 		}

@@ -26,10 +26,16 @@ func (t Transaction) String() string {
 	return string(append(b, t.Broker...))
 }
 
+// illegalTransaction is ErrIllegal in the words of transactions.
+type illegalTransaction string
+
+func (e illegalTransaction) Error() string { return string(e) }
+func (illegalTransaction) Unwrap() error   { return ErrIllegal }
+
 // ParseTransaction reads the text.
 func ParseTransaction(text string) (t Transaction, err error) {
 	illegal := func(what string) (Transaction, error) {
-		return Transaction{}, fmt.Errorf("%w: the transaction id %.64q %s", ErrIllegal, text, what)
+		return Transaction{}, illegalTransaction(fmt.Sprintf("illegal transaction id %.64q: it %s", text, what))
 	}
 	rest, ok := strings.CutPrefix(text, transactionMark)
 	if !ok {
