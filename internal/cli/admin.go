@@ -25,7 +25,7 @@ func adminCommand() *cobra.Command {
 }
 
 // topicTypes are the message types that a topic can be made for.
-var topicTypes = []string{"normal", "fifo", "delay", "transaction"}
+var topicTypes = []string{"normal", "fifo", "delay", "transaction", "priority", "lite", "mixed"}
 
 func topicCreate(r *remote) *cobra.Command {
 	var kind string
@@ -33,10 +33,12 @@ func topicCreate(r *remote) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "create TOPIC",
 		Short: "Create a topic on every broker, or change it",
-		Args:  one("TOPIC"),
+		Long: "Creates a topic on every broker. Where there is one of that name, it gets what the flags say, and\n" +
+			"keeps what they do not.",
+		Args: one("TOPIC"),
 	}
-	c.Flags().StringVar(&kind, "type", "normal", "`TYPE` of its messages: "+strings.Join(topicTypes, ", "))
-	c.Flags().Int32Var(&count, "queues", 8, "`NUMBER` of queues on each broker")
+	c.Flags().StringVar(&kind, "type", "normal", "`TYPE` of its messages: "+strings.Join(topicTypes, ", ")+" (where enableMixedMessageType is on)")
+	numberVar(c.Flags(), &count, "queues", 8, 1, 65535, "`NUMBER` of queues on each broker")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		kind = strings.ToLower(kind)
 		if !slices.Contains(topicTypes, kind) {
@@ -52,16 +54,11 @@ func topicCreate(r *remote) *cobra.Command {
 			return err
 		}
 		for _, b := range brokers {
-			_, err := r.call(c.Context(), b.addr, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
-				Topic: args[0], DefaultTopic: names.AutoCreate,
-				ReadQueueNums: count, WriteQueueNums: count, Perm: permRead | permWrite,
-				TopicFilterType: "SINGLE_TAG",
-				Attributes:      "+message.type=" + strings.ToUpper(kind),
-			}, nil)
+			said, err := r.putTopic(c, b, args[0], kind, count)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "topic %s, type %s, %d queues on %s\n", args[0], kind, count, b.broker)
+			fmt.Fprintln(c.OutOrStdout(), said)
 		}
 		return nil
 	}
@@ -70,7 +67,7 @@ func topicCreate(r *remote) *cobra.Command {
 
 func topicList(r *remote) *cobra.Command {
 	var all bool
-	c := &cobra.Command{Use: "list", Short: "List the topics", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List the topics", Args: none}
 	c.Flags().BoolVar(&all, "all", false, "system, retry and dead-letter topics too")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r.open()
