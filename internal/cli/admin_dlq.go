@@ -26,6 +26,9 @@ const (
 	propertyAttempts = "__BOLIDE_DLQ_ATTEMPTS"
 )
 
+// newest is the last dead letter that is there when a command starts.
+const newest = -1
+
 // letters says which dead letters of a group a command is about.
 type letters struct {
 	from, to int64
@@ -33,9 +36,25 @@ type letters struct {
 }
 
 func (l *letters) flags(c *cobra.Command) {
-	c.Flags().Int64Var(&l.from, "from", 0, "first `OFFSET` in the dead-letter queue")
-	c.Flags().Int64Var(&l.to, "to", -1, "last `OFFSET`, this one included (default: the newest that is there at the start)")
+	numberVar(c.Flags(), &l.from, "from", 0, 0, math.MaxInt64, "first `OFFSET` in the dead-letter queue")
+	numberVar(c.Flags(), &l.to, "to", newest, newest, math.MaxInt64, "last `OFFSET`, this one included (-1: the newest that is there at the start)")
 	c.Flags().StringVar(&l.id, "id", "", "only the message with this `ID`")
+}
+
+// check refuses a range with nothing in it.
+func (l *letters) check() error {
+	if l.to != newest && l.to < l.from {
+		return fmt.Errorf("--to %d is before --from %d", l.to, l.from)
+	}
+	return nil
+}
+
+// none says that there was nothing.
+func (l *letters) none(group string) string {
+	if *l != (letters{to: newest}) {
+		return fmt.Sprintf("group %s has no such dead letters", group)
+	}
+	return fmt.Sprintf("group %s has no dead letters", group)
 }
 
 func dlqList(r *remote) *cobra.Command {
@@ -47,14 +66,19 @@ func dlqList(r *remote) *cobra.Command {
 		Args:  one("GROUP"),
 	}
 	l.flags(c)
-	c.Flags().IntVar(&most, "max", 100, "end after this `NUMBER`")
+	numberVar(c.Flags(), &most, "max", 100, 1, 1_000_000, "end after this `NUMBER`")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := l.check(); err != nil {
+			return err
+		}
 		r.open()
 		defer r.close()
 		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "QUEUE\tOFFSET\tSTORED\tTOPIC\tATTEMPTS\tREASON\tREDRIVEN\tKEYS\tID")
 		n := 0
 		err := r.deadLetters(c.Context(), args[0], l, func(d deadLetter) error {
+			if n == 0 {
+				fmt.Fprintln(w, "QUEUE\tOFFSET\tSTORED\tTOPIC\tATTEMPTS\tREASON\tREDRIVEN\tKEYS\tID")
+			}
 			redriven := "no"
 			if answer, err := r.redrive(c.Context(), d, false, true); err != nil {
 				redriven = "-" // a server that does not redrive does not know
@@ -71,6 +95,9 @@ func dlqList(r *remote) *cobra.Command {
 			return nil
 		})
 		w.Flush()
+		if err == nil && n == 0 {
+			fmt.Fprintln(c.OutOrStdout(), l.none(args[0]))
+		}
 		return err
 	}
 	return c
@@ -85,6 +112,9 @@ func dlqShow(r *remote) *cobra.Command {
 	}
 	l.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := l.check(); err != nil {
+			return err
+		}
 		r.open()
 		defer r.close()
 		found := false
@@ -94,6 +124,9 @@ func dlqShow(r *remote) *cobra.Command {
 		})
 		if err == nil && !found && l.id != "" {
 			return fmt.Errorf("no dead letter of %s has the id %s", args[0], l.id)
+		}
+		if err == nil && !found {
+			fmt.Fprintln(c.ErrOrStderr(), l.none(args[0])) // standard output is JSON alone
 		}
 		return err
 	}
@@ -117,10 +150,13 @@ func dlqRedrive(r *remote) *cobra.Command {
 		Args: one("GROUP"),
 	}
 	l.flags(c)
-	c.Flags().IntVar(&rate, "rate", 100, "at most this `NUMBER` of messages a second (0: as fast as it goes)")
+	numberVar(c.Flags(), &rate, "rate", 100, 0, mostRate, "at most this `NUMBER` of messages a second (0: as fast as it goes)")
 	c.Flags().BoolVar(&toTopic, "to-topic", false, "to the topic that they came from, for all of its groups")
 	c.Flags().BoolVar(&dry, "dry-run", false, "only count")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := l.check(); err != nil {
+			return err
+		}
 		r.open()
 		defer r.close()
 		var sent, before int
@@ -143,6 +179,10 @@ func dlqRedrive(r *remote) *cobra.Command {
 			}
 			return nil
 		})
+		if err == nil && sent+before == 0 && l.id == "" {
+			fmt.Fprintln(c.OutOrStdout(), l.none(args[0]))
+			return nil
+		}
 		verb := "redriven"
 		if dry {
 			verb = "to be redriven"
@@ -189,8 +229,11 @@ func (r *remote) deadLetters(ctx context.Context, group string, l letters, each 
 	}
 	topic := names.DeadLetter(group)
 	at, err := r.route(ctx, topic)
+	if errors.As(err, new(noTopic)) { // it comes with the first dead letter
+		return r.known(ctx, group)
+	}
 	if err != nil {
-		return fmt.Errorf("group %s has no dead letters: %w", group, err)
+		return err
 	}
 	for _, broker := range at {
 		for q := range broker.read {

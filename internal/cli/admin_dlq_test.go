@@ -81,8 +81,43 @@ func TestDeadLettersByCommand(t *testing.T) {
 	if list := dlq(0, "list", "billing"); strings.Count(list, "  yes  ") != 5 {
 		t.Errorf("list afterwards:\n%s", list)
 	}
-	if got := dlq(1, "list", "nobody"); !strings.Contains(got, "no dead letters") {
-		t.Errorf("a group without: %s", got)
+	for _, verb := range []string{"list", "show", "redrive"} {
+		if got := dlq(1, verb, "nobody"); !strings.Contains(got, "group nobody does not exist") {
+			t.Errorf("%s of no group: %s", verb, got)
+		}
+		if got := dlq(1, verb, "billing", "--from", "9", "--to", "3"); !strings.Contains(got, "--to 3 is before --from 9") {
+			t.Errorf("%s of no range: %s", verb, got)
+		}
+		if got := dlq(0, verb, "billing", "--from", "9"); got != "group billing has no such dead letters\n" {
+			t.Errorf("%s behind the last: %s", verb, got)
+		}
+	}
+	runLine(t, 0, "admin", "group", "create", "lucky", "-n", at)
+	for _, verb := range []string{"list", "show", "redrive"} {
+		if got := dlq(0, verb, "lucky"); got != "group lucky has no dead letters\n" {
+			t.Errorf("%s of a group without: %s", verb, got)
+		}
+	}
+}
+
+// TestTopicsAreChangedByWhatIsSaid: a topic that is there keeps what no flag says.
+func TestTopicsAreChangedByWhatIsSaid(t *testing.T) {
+	at := startNode(t)
+	for _, c := range []struct{ line, says string }{
+		{"fo --type fifo --queues 3", "topic fo, type fifo, 3 queues on broker-a"},
+		{"fo", "topic fo is on broker-a already, type fifo, 3 queues: nothing is changed"},
+		{"fo --queues 5", "topic fo on broker-a: 5 queues, were 3"},
+		{"fo --type normal", "topic fo on broker-a: type normal, was fifo"},
+		{"fo --type normal --queues 5", "type normal, 5 queues: nothing is changed"},
+		{"li --type LITE", "topic li, type lite, 8 queues"},
+		{"pr --type priority", "topic pr, type priority, 8 queues"},
+	} {
+		if got := runLine(t, 0, append([]string{"admin", "topic", "create", "-n", at}, strings.Fields(c.line)...)...); !strings.Contains(got, c.says) {
+			t.Errorf("%s: %s", c.line, got)
+		}
+	}
+	if got := runLine(t, 1, "admin", "topic", "create", "mi", "--type", "mixed", "-n", at); !strings.Contains(got, "MIXED") {
+		t.Errorf("mixed, where it is off: %s", got)
 	}
 }
 
@@ -121,6 +156,14 @@ func TestGroupsByCommand(t *testing.T) {
 	}
 	if got := runLine(t, 0, "admin", "group", "show", "billing", "-n", at); !strings.Contains(got, "lag 3") {
 		t.Errorf("show: %s", got)
+	}
+	for _, line := range []string{"show nobody", "reset nobody orders --to start"} {
+		if got := runLine(t, 1, append([]string{"admin", "group", "-n", at}, strings.Fields(line)...)...); !strings.HasPrefix(got, "bolide: group nobody does not exist") {
+			t.Errorf("group %s: %s", line, got)
+		}
+	}
+	if got := runLine(t, 1, "admin", "timer", "nothere", "-n", at); got != "bolide: topic nothere does not exist\n" {
+		t.Errorf("timers of no topic: %s", got)
 	}
 	for _, to := range []string{"", "tomorrow", "99999999999999", "-5"} {
 		runLine(t, 1, "admin", "group", "reset", "billing", "orders", "--to", to, "-n", at)

@@ -17,7 +17,7 @@ import (
 
 func groupList(r *remote) *cobra.Command {
 	var all bool
-	c := &cobra.Command{Use: "list", Short: "List the consumer groups", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List the consumer groups", Args: none}
 	c.Flags().BoolVar(&all, "all", false, "system groups too")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r.open()
@@ -28,15 +28,11 @@ func groupList(r *remote) *cobra.Command {
 		}
 		found := map[string]bool{}
 		for _, b := range brokers {
-			answer, err := r.call(c.Context(), b.addr, remoting.ReqGetAllSubscriptionGroupConfig, &remoting.GetAllSubscriptionGroupConfigRequest{}, nil)
+			table, err := r.groups(c.Context(), b.addr)
 			if err != nil {
 				return err
 			}
-			var table remoting.SubscriptionGroupTable
-			if err := remoting.Unmarshal(answer.Body, &table); err != nil {
-				return fmt.Errorf("groups of %s: %w", b.addr, err)
-			}
-			for name := range table.SubscriptionGroupTable {
+			for name := range table {
 				found[name] = found[name] || all || !names.IsSystemGroup(name)
 			}
 		}
@@ -58,6 +54,9 @@ func groupShow(r *remote) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			r.open()
 			defer r.close()
+			if err := r.known(c.Context(), args[0]); err != nil {
+				return err
+			}
 			brokers, err := r.masters(c.Context())
 			if err != nil {
 				return err
@@ -159,6 +158,9 @@ func groupReset(r *remote) *cobra.Command {
 		}
 		r.open()
 		defer r.close()
+		if err := r.known(c.Context(), args[0]); err != nil {
+			return err
+		}
 		at, err := r.route(c.Context(), args[1])
 		if err != nil {
 			return err

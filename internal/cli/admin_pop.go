@@ -28,7 +28,7 @@ func popCommand(r *remote) *cobra.Command {
 			"  bolide admin pop warehouse --topic orders --queue 3 --release 1207",
 	}
 	c.Flags().StringVar(&topic, "topic", "", "`TOPIC`, with its retry topics; all that the group pops otherwise")
-	c.Flags().Int32Var(&limit, "limit", 10, "`NUMBER` of batches to list for each queue, the oldest first")
+	numberVar(c.Flags(), &limit, "limit", 10, 0, 10_000, "`NUMBER` of batches to list for each queue, the oldest first")
 	c.Flags().Int32Var(&queue, "queue", -1, "`QUEUE` of the message to release")
 	c.Flags().Int64Var(&release, "release", -1, "make the message at this `OFFSET` visible again, at once and without counting an attempt")
 	c.RunE = func(c *cobra.Command, args []string) error {

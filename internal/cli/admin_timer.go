@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -18,11 +19,16 @@ func timerCommand(r *remote) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "timer [TOPIC]",
 		Short: "Show how many messages wait for their time of delivery, and the next of them",
-		Args:  cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return one("TOPIC")(c, args)
+		},
 		Example: "  bolide admin timer\n" +
 			"  bolide admin timer orders --limit 100 --json",
 	}
-	c.Flags().Int32Var(&limit, "limit", 10, "`NUMBER` of messages to list, the next ones")
+	numberVar(c.Flags(), &limit, "limit", 10, 0, 10_000, "`NUMBER` of messages to list, the next ones")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line and broker")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.open()
@@ -46,6 +52,11 @@ func timerCommand(r *remote) *cobra.Command {
 			var timers remoting.Timers
 			if err := remoting.Unmarshal(answer.Body, &timers); err != nil {
 				return fmt.Errorf("timers: %w", err)
+			}
+			if len(args) > 0 && len(timers.Topics) == 0 {
+				if _, err := r.route(c.Context(), args[0]); errors.As(err, new(noTopic)) {
+					return fmt.Errorf("topic %s does not exist", args[0])
+				}
 			}
 			if asJSON {
 				err = printTimersJSON(c.OutOrStdout(), b.broker, &timers)
@@ -92,10 +103,13 @@ func printTimers(out io.Writer, broker string, timers *remoting.Timers) {
 		fmt.Fprintf(out, "%s on %s: %d wait\n", t.Topic, broker, t.Count)
 	}
 	for _, t := range timers.Next {
-		tail := ""
+		when, tail := "in "+short(t.Due-timers.Now), ""
+		if t.Due <= timers.Now {
+			when = "due"
+		}
 		if t.Recalled {
 			tail = ", is being taken back"
 		}
-		fmt.Fprintf(out, "  %s: %s to %s, %d bytes, %s%s\n", time.UnixMilli(t.Due).Format("2006-01-02 15:04:05.000"), t.MsgID, t.Topic, t.Size, until(t.Due, timers.Now), tail)
+		fmt.Fprintf(out, "  %s (%s): %s to %s, %d bytes%s\n", time.UnixMilli(t.Due).Format("2006-01-02 15:04:05.000"), when, t.MsgID, t.Topic, t.Size, tail)
 	}
 }

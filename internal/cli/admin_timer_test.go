@@ -19,8 +19,8 @@ func TestAdminTimer(t *testing.T) {
 	out, errs, code := run(t, "", "admin", "timer", "-n", f.addr)
 	want := `orders on b: 7 wait
 users on b: 1 wait
-  2026-01-02 14:06:10.125: 01AB to orders, 300 bytes, until 14:06:10 (40s left)
-  2026-01-02 14:05:29.000: 01CD to users, 200 bytes, due since 14:05:29, is being taken back
+  2026-01-02 14:06:10.125 (in 40s): 01AB to orders, 300 bytes
+  2026-01-02 14:05:29.000 (due): 01CD to users, 200 bytes, is being taken back
 `
 	if code != 0 || out != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, errs, out, want)

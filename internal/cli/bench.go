@@ -40,8 +40,8 @@ func benchCommand() *cobra.Command {
 		"  bolide bench lite --lite-topics 100000"
 	p := c.PersistentFlags()
 	p.StringVar(&f.protocol, "protocol", "remoting", "`NAME` of the protocol: remoting or grpc")
-	p.StringVarP(&f.options.Namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of a name server, with either protocol; NAMESRV_ADDR sets the default")
-	p.StringVar(&f.options.Endpoint, "grpc", "127.0.0.1:8081", "`HOST:PORT` of the gRPC endpoint, with --protocol grpc")
+	addressVar(p, &f.options.Namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of a name server, with either protocol; NAMESRV_ADDR sets the default")
+	addressVar(p, &f.options.Endpoint, "grpc", "", "127.0.0.1:8081", "`HOST:PORT` of the gRPC endpoint, with --protocol grpc")
 	p.BoolVar(&f.options.TLS, "tls", false, "gRPC under TLS, whatever the certificate")
 	p.StringVar(&f.options.Topic, "topic", "", "`TOPIC` that exists (default: a new one for the run)")
 	numberVar(p, &f.options.Queues, "queues", 8, 1, 65535, "`NUMBER` of queues of the topic")
@@ -59,7 +59,7 @@ func benchCommand() *cobra.Command {
 }
 
 func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pflag.FlagSet)) *cobra.Command {
-	c := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
+	c := &cobra.Command{Use: name, Short: short, Args: none}
 	var w workloadFlags
 	more(&w, c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {

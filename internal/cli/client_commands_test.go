@@ -263,15 +263,38 @@ func TestClientCommandsSayWhy(t *testing.T) {
 		{[]string{"admin", "topic", "delete", "none"}, "topic none does not exist"},
 		{[]string{"produce", "orders", "--bdy", "x"}, "bolide produce --help"},
 		{[]string{"bench", "sned"}, "did you mean send?"},
+		{[]string{"admin", "topic", "create", "orders", "--queues", "0"}, "--queues is 1 to 65535, not \"0\""},
+		{[]string{"admin", "topic", "create", "orders", "--queues", "abc"}, "--queues is a whole number, 1 to 65535"},
+		{[]string{"admin", "timer", "--limit", "-1"}, "--limit is 0 to 10000"},
+		{[]string{"consume", "orders", "--max", "-1"}, "--max is 0 to"},
+		{[]string{"consume", "orders", "--invisible", "-5s"}, "--invisible is 1s to 72h"},
+		{[]string{"consume", "orders", "--idle", "2"}, "--idle is a time with its unit, such as 500ms, 2s"},
+		{[]string{"admin", "dlq", "redrive", "g", "--rate", "-1"}, "--rate is 0 to"},
+		{[]string{"admin", "dlq", "list", "g", "--from", "-1"}, "--from is 0 or more"},
+		{[]string{"server", "extra"}, "bolide server takes no arguments, not \"extra\""},
 		{[]string{"nonsense"}, "bolide --help lists the commands"},
 	} {
 		args := c.args
-		if c.args[0] != "nonsense" {
+		if c.args[0] != "nonsense" && c.args[0] != "server" {
 			args = append(args, "-n", f.addr)
 		}
 		_, errs, code := run(t, "", args...)
 		if code != 1 || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: %d, %q", c.args, code, errs)
+		}
+	}
+}
+
+// TestAddressesOfServers: what can be no address is refused before anything is done.
+func TestAddressesOfServers(t *testing.T) {
+	for _, at := range []string{"foo", "host:99999", "host:0", ":9876", "a:1;b"} {
+		for _, args := range [][]string{
+			{"admin", "topic", "list", "-n", at}, {"server", "--namesrv", at}, {"produce", "orders", "--namesrv", at}, {"bench", "send", "-n", at},
+		} {
+			_, errs, code := run(t, "", args...)
+			if want := fmt.Sprintf("bolide: --namesrv is HOST:PORT, such as 127.0.0.1:9876, not %q\n", at); code != 1 || errs != want {
+				t.Errorf("%q: %d, %q", args, code, errs)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ func configCommand() *cobra.Command {
 		Short: "Print every setting with its default and what it may be, or check a file",
 		Long: "Prints a settings file with every default, for --config of the server commands.\n" +
 			"With --check it says what is wrong with a file.",
-		Args: cobra.NoArgs,
+		Args: none,
 	}
 	c.Flags().StringVar(&check, "check", "", "`FILE` of settings to check")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -51,9 +51,9 @@ func consumeCommand() *cobra.Command {
 	f.flags(c)
 	c.Flags().StringVarP(&f.group, "group", "g", "bolide-consume", "consumer `GROUP`; a new one begins with the oldest message")
 	c.Flags().StringVar(&f.tag, "tag", "*", "tag `EXPRESSION`, such as A||B")
-	c.Flags().IntVar(&f.max, "max", 0, "end after this `NUMBER` of messages (0: never)")
-	c.Flags().DurationVar(&f.idle, "idle", 0, "end when nothing has come for so long (0: never)")
-	c.Flags().DurationVar(&f.invisible, "invisible", 30*time.Second, "how long a message is ours before others get it")
+	numberVar(c.Flags(), &f.max, "max", 0, 0, mostMessages, "end after this `NUMBER` of messages (0: never)")
+	spanVar(c.Flags(), &f.idle, "idle", 0, 0, longestRun, "end when nothing has come for so long (0: never)")
+	spanVar(c.Flags(), &f.invisible, "invisible", 30*time.Second, time.Second, longestInvisible, "how long a message is ours before others get it")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print whole messages, one JSON object a line")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := errors.Join(names.CheckTopic(args[0]), names.CheckGroup(f.group)); err != nil {

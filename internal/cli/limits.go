@@ -3,7 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
+	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +28,8 @@ type number[T whole] struct {
 // numberVar adds a flag that is a whole number from low to high.
 func numberVar[T whole](fs *pflag.FlagSet, at *T, name string, standard, low, high T, usage string) {
 	*at = standard
-	fs.Var(number[T]{at, low, high}, name, fmt.Sprintf("%s; %d to %d", usage, low, high))
+	n := number[T]{at, low, high}
+	fs.Var(n, name, usage+"; "+n.limits())
 }
 
 // Set implements pflag.Value.
@@ -33,12 +37,19 @@ func (n number[T]) Set(text string) error {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
-		return fmt.Errorf("is a whole number, %d to %d", n.low, n.high)
+		return fmt.Errorf("is a whole number, %s", n.limits())
 	case err != nil || v < int64(n.low) || v > int64(n.high):
-		return fmt.Errorf("is %d to %d", n.low, n.high)
+		return fmt.Errorf("is %s", n.limits())
 	}
 	*n.at = T(v)
 	return nil
+}
+
+func (n number[T]) limits() string {
+	if int64(n.high) == math.MaxInt64 {
+		return fmt.Sprintf("%d or more", n.low)
+	}
+	return fmt.Sprintf("%d to %d", n.low, n.high)
 }
 
 func (n number[T]) String() string {
@@ -99,6 +110,46 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
+// address is the value of a flag that names servers, HOST:PORT, several with semicolons
+// between them.
+type address struct{ at *string }
+
+// addressVar adds such a flag.
+func addressVar(fs *pflag.FlagSet, at *string, name, short, standard, usage string) {
+	*at = standard
+	fs.VarP(address{at}, name, short, usage)
+}
+
+// Set implements pflag.Value.
+func (a address) Set(text string) error {
+	for one := range strings.SplitSeq(text, ";") {
+		if err := hostPort(one); err != nil && text != "" {
+			return err
+		}
+	}
+	*a.at = text
+	return nil
+}
+
+func (a address) String() string {
+	if a.at == nil {
+		return ""
+	}
+	return *a.at
+}
+
+// Type implements pflag.Value.
+func (address) Type() string { return "address" }
+
+// hostPort refuses what no client can connect to.
+func hostPort(text string) error {
+	host, port, err := net.SplitHostPort(strings.TrimSpace(text))
+	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || host == "" || n < 1 || n > 65535 {
+		return errors.New("is HOST:PORT, such as 127.0.0.1:9876")
+	}
+	return nil
+}
+
 // flagError says what is wrong with a flag in words of the command line, not of the library
 // that reads it.
 func flagError(c *cobra.Command, err error) error {
@@ -114,7 +165,9 @@ func flagError(c *cobra.Command, err error) error {
 	f := value.GetFlag()
 	is := value.Unwrap().Error()
 	switch f.Value.Type() {
-	case "number", "duration":
+	case "number", "duration", "address":
+	case "int", "int32", "int64":
+		is = "is a whole number"
 	case "bool":
 		is = "is true or false"
 	case "intSlice":

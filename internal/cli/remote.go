@@ -26,7 +26,7 @@ type remote struct {
 
 // flags adds the flag that says where the servers are.
 func (r *remote) flags(c *cobra.Command) {
-	c.PersistentFlags().StringVarP(&r.namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of the name server, or any port of a bolide server; NAMESRV_ADDR sets the default")
+	addressVar(c.PersistentFlags(), &r.namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of the name server, or any port of a bolide server; NAMESRV_ADDR sets the default")
 }
 
 // standardNamesrv is the name server of who names none.
@@ -79,6 +79,44 @@ func refusedWith(err error, code int32) bool {
 	return errors.As(err, &r) && r.code == code
 }
 
+// noTopic is the error of a topic that no broker has.
+type noTopic string
+
+func (t noTopic) Error() string {
+	return fmt.Sprintf("topic %s does not exist; bolide admin topic create %s makes it", string(t), string(t))
+}
+
+// known refuses a consumer group that no broker has.
+func (r *remote) known(ctx context.Context, group string) error {
+	brokers, err := r.masters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range brokers {
+		table, err := r.groups(ctx, b.addr)
+		if err != nil {
+			return err
+		}
+		if _, ok := table[group]; ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("group %s does not exist; bolide admin group list lists those that do", group)
+}
+
+// groups asks a broker for its consumer groups. To ask for a single one would make it.
+func (r *remote) groups(ctx context.Context, addr string) (map[string]remoting.SubscriptionGroupConfig, error) {
+	answer, err := r.call(ctx, addr, remoting.ReqGetAllSubscriptionGroupConfig, &remoting.GetAllSubscriptionGroupConfigRequest{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var table remoting.SubscriptionGroupTable
+	if err := remoting.Unmarshal(answer.Body, &table); err != nil {
+		return nil, fmt.Errorf("groups of %s: %w", addr, err)
+	}
+	return table.SubscriptionGroupTable, nil
+}
+
 // queues are the queues of one broker.
 type queues struct {
 	broker, addr string
@@ -89,7 +127,7 @@ type queues struct {
 func (r *remote) route(ctx context.Context, topic string) ([]queues, error) {
 	answer, err := r.call(ctx, r.namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: topic}, nil)
 	if refusedWith(err, remoting.ResTopicNotExist) {
-		return nil, fmt.Errorf("topic %s does not exist; bolide admin topic create %s makes it", topic, topic)
+		return nil, noTopic(topic)
 	}
 	if err != nil {
 		return nil, err

@@ -114,6 +114,14 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
+// none takes no arguments.
+func none(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, not %q: %s", c.CommandPath(), args[0], c.UseLine())
+	}
+	return nil
+}
+
 // folder is a command that only holds others: alone it shows its help, and a word that it
 // does not know is an error.
 func folder(use, short string, inside ...*cobra.Command) *cobra.Command {

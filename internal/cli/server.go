@@ -58,7 +58,7 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 		Long: short + ", until Ctrl-C or SIGTERM.\n\n" +
 			"Standard output tells what listens where and ends with \"ready in N ms\"; the log goes to\n" +
 			"standard error. Every port takes every protocol, in plain text and under TLS.",
-		Args: cobra.NoArgs,
+		Args: none,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.run(c)
 		},
@@ -83,7 +83,7 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	fs.StringVar(&f.ReadyFile, "ready-file", "", "`FILE` that is written when every listener serves, as JSON")
 	fs.StringVar(&f.config, "config", "", "`FILE` of settings, key=value, under the names of Apache's broker.conf")
 	fs.StringSliceVar(&f.apache, "apache-config", nil, "`FILE,...` of Apache RocketMQ as they are: broker.conf, namesrv.conf, rmq-proxy.json; may be repeated")
-	fs.StringArrayVar(&f.settings, "set", nil, "one setting, over those of --config; may be repeated: `KEY=VALUE`")
+	fs.StringArrayVar(&f.settings, "set", nil, "one setting `KEY=VALUE`, over those of --config; may be repeated")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL` of the log: debug, info, warn or error")
 	return c
 }
@@ -92,6 +92,11 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", f.logLevel)
+	}
+	for _, at := range f.Namesrvs {
+		if err := hostPort(at); err != nil {
+			return fmt.Errorf("--namesrv %w, not %q", err, at)
+		}
 	}
 	if err := f.readSettings(); err != nil {
 		return err

@@ -17,7 +17,7 @@ func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the format of the data folder",
-		Args:  cobra.NoArgs,
+		Args:  none,
 		Run: func(c *cobra.Command, _ []string) {
 			fmt.Fprintf(c.OutOrStdout(), "bolide %s, data format %d, %s %s/%s\n",
 				versionText(), node.DataFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
