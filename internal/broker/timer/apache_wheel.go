@@ -88,7 +88,7 @@ func (w *Wheel) ExportCounts() []byte {
 	now := w.o.Clock.WallMilli()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var c remoting.WaitingCounts
+	var c remoting.TimerCounts
 	c.TimingCount = make(map[string]remoting.WaitingCount)
 	for topic, n := range w.mu.counts {
 		at := cmp.Or(w.mu.counted[topic], now)

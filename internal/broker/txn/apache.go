@@ -7,11 +7,11 @@ import "github.com/bolidemq/bolide/internal/wire/remoting"
 // anybody reads where they go.
 func (t *Txn) Export() ([]byte, error) {
 	now := t.o.Clock.NowMilli()
-	c := remoting.WaitingCounts{TimingCount: make(map[string]remoting.WaitingCount)}
+	c := remoting.TransactionCounts{TransactionCount: make(map[string]remoting.WaitingCount)}
 	tallies := t.Tallies()
 	for i := range tallies {
 		of := &tallies[i]
-		c.TimingCount[of.Topic] = remoting.WaitingCount{TimeStamp: of.Changed}
+		c.TransactionCount[of.Topic] = remoting.WaitingCount{TimeStamp: of.Changed}
 		c.DataVersion.Counter += of.Committed + of.RolledBack + of.GivenUp
 		c.DataVersion.Timestamp = max(c.DataVersion.Timestamp, of.Changed)
 	}
@@ -21,11 +21,11 @@ func (t *Txn) Export() ([]byte, error) {
 		if e.topic == "" {
 			continue
 		}
-		n, known := c.TimingCount[e.topic]
+		n, known := c.TransactionCount[e.topic]
 		if n.Count++; !known {
 			n.TimeStamp = now
 		}
-		c.TimingCount[e.topic] = n
+		c.TransactionCount[e.topic] = n
 		c.DataVersion.Counter++
 	}
 	return remoting.Marshal(&c), nil

@@ -191,7 +191,7 @@ func TestTimerState(t *testing.T) {
 	if field(2) != 3 || field(3) != 3 {
 		t.Errorf("queue offsets %d and %d of a queue of 3", field(2), field(3))
 	}
-	var counts remoting.WaitingCounts
+	var counts remoting.TimerCounts
 	if err := remoting.Unmarshal(n.ok(remoting.ReqGetTimerMetrics, nil, nil, nil), &counts); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func bodies() []Body {
 		&SubscriptionGroupConfig{}, &SubscriptionGroupTable{}, &SubscriptionGroupList{}, &GroupForbidden{}, &ConsumeStats{},
 		&ConsumeStatsList{}, &QueryConsumeTimeSpanBody{}, &QuerySubscriptionBody{}, &HeartbeatData{}, &CheckClientBody{},
 		&ConsumerListBody{}, &ConsumerConnection{}, &ProducerConnection{}, &ProducerTable{}, &ConsumeMessageDirectlyResult{},
-		&ConsumerRunningInfo{}, &WaitingCounts{},
+		&ConsumerRunningInfo{}, &TimerCounts{}, &TransactionCounts{},
 	}
 }
 

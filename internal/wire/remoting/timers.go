@@ -12,17 +12,30 @@ func (h *GetTimersRequest) Fields(v *Visitor) {
 	v.Int32("limit", &h.Limit, Optional)
 }
 
-// WaitingCounts is how many messages wait, by the topic that they go to: the answer to
-// GET_TIMER_METRICS, and the files timermetrics and transactionMetrics.
-type WaitingCounts struct {
+// TimerCounts is how many messages wait for their time, by the topic that they go to: the
+// answer to GET_TIMER_METRICS, and the file timermetrics.
+type TimerCounts struct {
 	DataVersion DataVersion
-	TimingCount map[string]WaitingCount // of transactions too
+	TimingCount map[string]WaitingCount
 }
 
 // Members names the members.
-func (b *WaitingCounts) Members(m *Members) {
+func (b *TimerCounts) Members(m *Members) {
 	m.Object("dataVersion", &b.DataVersion)
 	objectMap(m, "timingCount", &b.TimingCount)
+}
+
+// TransactionCounts is how many half messages are open, by the topic that they are for: the
+// file transactionMetrics.
+type TransactionCounts struct {
+	DataVersion      DataVersion
+	TransactionCount map[string]WaitingCount
+}
+
+// Members names the members.
+func (b *TransactionCounts) Members(m *Members) {
+	m.Object("dataVersion", &b.DataVersion)
+	objectMap(m, "transactionCount", &b.TransactionCount)
 }
 
 // WaitingCount is how many messages wait to go to a topic.
