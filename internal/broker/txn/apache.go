@@ -27,6 +27,7 @@ func (t *Txn) Export() ([]byte, error) {
 		}
 		c.TransactionCount[e.topic] = n
 		c.DataVersion.Counter++
+		c.DataVersion.Timestamp = max(c.DataVersion.Timestamp, n.TimeStamp)
 	}
 	return remoting.Marshal(&c), nil
 }
