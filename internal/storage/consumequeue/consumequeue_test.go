@@ -191,3 +191,21 @@ func TestDeleteStaysInside(t *testing.T) {
 		}
 	}
 }
+
+// Between the entry and the note of its time a queue is not as old as the entry before.
+func TestTimeOfTheLastEntryIsNeverOlder(t *testing.T) {
+	q := open(vfs.NewMem()).Make("%LMQ%a", 0)
+	if err := q.Append(0, entry(0)); err != nil {
+		t.Fatal(err)
+	}
+	q.Stored(1, 1000)
+	if end, at := q.Last(); end != 1 || at != 1000 {
+		t.Fatalf("end %d at %d", end, at)
+	}
+	if err := q.Append(1, entry(1)); err != nil {
+		t.Fatal(err)
+	}
+	if end, at := q.Last(); end != 2 || at != 0 {
+		t.Errorf("end %d at %d, which is the time of the entry before", end, at)
+	}
+}

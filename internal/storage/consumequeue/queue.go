@@ -95,6 +95,7 @@ func (q *Queue) Append(at int64, e Entry) error {
 	}
 	q.mu.tail = AppendEntry(q.mu.tail, e)
 	q.mu.max++
+	q.mu.last = 0 // until Stored says it: what is new is never taken for old
 	q.mu.idle = false
 	if !q.mu.dirty {
 		q.mu.dirty = true
