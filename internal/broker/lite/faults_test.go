@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/longpoll"
@@ -14,6 +15,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/config"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // faulty is a store of one queue with messages 0 to end-1, whose times can't be read while
@@ -84,6 +86,23 @@ func TestLookThatWasCutShort(t *testing.T) {
 	}
 	if v.took("other", pop.Result{Status: pop.PollingTimeout}, nil); len(c.events.list) != 2 {
 		t.Errorf("events %v", c.events.list)
+	}
+}
+
+// A look that has not come to the queue's end yet is gone on with, for as long as the receive
+// may wait.
+func TestLookThatHasNotEnded(t *testing.T) {
+	r := &Registry{o: Options{Log: slog.New(slog.DiscardHandler)}}
+	c := &client{id: "c", group: "g"}
+	r.mu.clients = map[string]*client{"c": c}
+	v := &receive{r: r, q: Request{ClientID: "c", Group: "g"}}
+	for range 3 {
+		v.tried = map[string]bool{"q": true}
+		v.took("q", pop.Result{Status: pop.PollingTimeout, More: true}, nil)
+		if !v.tried["q"] || !v.hasFresh() {
+			t.Fatalf("tried %v; fresh ones: %v", v.tried, v.hasFresh())
+		}
+		c.events.take()
 	}
 }
 
@@ -168,6 +187,42 @@ func TestStoreAndOffsetsAreAskedWithoutTheLock(t *testing.T) {
 		}
 		if asked == 0 || w.at != c.want {
 			t.Errorf("%s: asked %d times; at %d, want %d", c.what, asked, w.at, c.want)
+		}
+		r.Close()
+	}
+}
+
+// A client gets nothing of a lite topic that it has subscribed to before the group's offset is
+// where it asked for, whatever arrives meanwhile, and is woken for that then.
+func TestNothingIsTakenBeforeTheOffsetHasMoved(t *testing.T) {
+	for _, attributes := range []map[string]string{nil, {"lite.sub.model": "Exclusive", "lite.sub.reset.offset.exclusive": "true"}} {
+		r := New(Options{Topics: oneTopic{}, Groups: oneGroup{attributes}, Broker: config.NewLive(config.DefaultBroker()), Clock: clock.New(), LongPoll: longpoll.New(longpoll.Limits{Total: 10})})
+		w := &watched{faulty: faulty{end: 5, times: func(offset int64) int64 { return offset }}, asked: func() {}}
+		r.o.Store, r.o.Offsets = w, w
+		queue := names.Lite("P", "a")
+		sync := func(id string) {
+			if err := r.Sync(Subscription{Action: PartialAdd, ClientID: id, Group: "g", Topic: "P", Lites: []string{"a"}, From: From{Kind: FromMax}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := &receive{r: r, q: Request{ClientID: "c", Group: "g"}}
+		woken, asked := 0, 0
+		if attributes != nil {
+			sync("other") // c takes the lite topic from it
+		}
+		if err := r.o.LongPoll.Park(&longpoll.Waiter{Key: waitKey("g", "c"), Deadline: time.Now().Add(time.Hour), Wake: func(longpoll.Reason) { woken++ }}); err != nil {
+			t.Fatal(err)
+		}
+		w.asked = func() {
+			asked++
+			r.Arrived(queue)
+			if got, ok := v.next(); ok || woken > 0 || v.hasFresh() {
+				t.Fatalf("%v: question %d: took %q; woken %d times", attributes, asked, got, woken)
+			}
+		}
+		sync("c")
+		if got, _ := v.next(); asked == 0 || got != queue || woken != 1 || w.at != 5 {
+			t.Errorf("%v: after %d questions took %q at %d; woken %d times", attributes, asked, got, w.at, woken)
 		}
 		r.Close()
 	}

@@ -128,6 +128,9 @@ type client struct {
 	asked             int64     // when it last asked for messages, by the protocol's clock
 	unsubscribed      func(lite string)
 	wait              longpoll.Key // of its receives
+	// moving are the queues that it has subscribed to, and in which the group's offset is still
+	// to be moved: nothing is taken from them before.
+	moving map[string]*move
 
 	// attempt is the client's last request that got something: asked again under this name,
 	// it gets that again.
@@ -238,7 +241,9 @@ func (r *Registry) ready(group, queue string) {
 				continue
 			}
 			c.events.add(t.queue)
-			keys = append(keys, c.key())
+			if c.moving[queue] == nil {
+				keys = append(keys, c.key())
+			}
 		}
 	}
 	for _, w := range crowds {

@@ -109,6 +109,10 @@ func (v *receive) next() (queue string, ok bool) {
 			e.add(queue) // it became an event again meanwhile: for the next receive
 			continue
 		}
+		if c.moving[queue] != nil {
+			e.add(queue) // who moves the offset wakes c afterwards
+			continue
+		}
 		if c.crowd == nil && r.mu.topics[queue] == nil {
 			continue // nobody wants it any more
 		}
@@ -175,6 +179,8 @@ func (v *receive) took(queue string, res pop.Result, err error) {
 		v.got = append(v.got, queue)
 	case res.Missed:
 		v.again(queue)
+	case res.More:
+		v.putBack(queue) // one that waits goes on, after others had their turn: see park
 	}
 }
 
@@ -274,12 +280,13 @@ func (v *receive) key() longpoll.Key {
 	return waitKey(v.q.Group, v.q.ClientID)
 }
 
-// hasFresh reports whether there are events that this look has not put back itself.
+// hasFresh reports whether there are events that may be taken and that this look has not put
+// back itself.
 func (v *receive) hasFresh() bool {
 	v.r.mu.Lock()
 	defer v.r.mu.Unlock()
 	c := v.r.mu.clients[v.q.ClientID]
-	return c != nil && slices.ContainsFunc(c.from().list, func(queue string) bool { return !v.missed[queue] })
+	return c != nil && slices.ContainsFunc(c.from().list, func(queue string) bool { return !v.missed[queue] && c.moving[queue] == nil })
 }
 
 // woken goes on with v on a worker: whoever wakes must not be held up.

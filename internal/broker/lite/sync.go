@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
@@ -95,7 +96,8 @@ type move struct {
 }
 
 // register changes who has subscribed to what.
-func (r *Registry) register(s *Subscription, g *group.Config) (m move, err error) {
+func (r *Registry) register(s *Subscription, g *group.Config) (m *move, err error) {
+	m = &move{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m.c, err = r.clientLocked(s, g)
@@ -111,14 +113,14 @@ func (r *Registry) register(s *Subscription, g *group.Config) (m move, err error
 	case wildcard(g):
 		m.all = r.joinLocked(m.c)
 	default:
-		err = r.addLocked(&m, g, s)
+		err = r.addLocked(m, g, s)
 	}
 	return m, err
 }
 
 // follow moves the group's offsets as was asked for, and makes what the group has not had an
-// event. Messages that come meanwhile are events already.
-func (r *Registry) follow(s *Subscription, m move) {
+// event. Messages that come meanwhile are events already, and are taken when that is done.
+func (r *Registry) follow(s *Subscription, m *move) {
 	for _, f := range m.tell {
 		f()
 	}
@@ -144,16 +146,28 @@ func (r *Registry) follow(s *Subscription, m move) {
 			return true
 		})
 	}
-	if len(behind) == 0 {
-		return
+	if key, some := r.moved(m, behind); some {
+		r.o.LongPoll.WakeNext(key)
 	}
+}
+
+// moved ends a move, and says whom to wake when there are events for it.
+func (r *Registry) moved(m *move, behind []string) (key longpoll.Key, some bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := m.c
 	for _, queue := range behind {
-		m.c.from().add(queue)
+		c.from().add(queue)
 	}
-	key := m.c.key()
-	r.mu.Unlock()
-	r.o.LongPoll.WakeNext(key)
+	for _, queue := range m.begun {
+		if c.moving[queue] == m {
+			delete(c.moving, queue)
+		}
+	}
+	if len(c.moving) == 0 {
+		c.moving = nil
+	}
+	return c.key(), len(c.from().list) > 0
 }
 
 func wildcard(g *group.Config) bool { _, ok := g.Attributes["lite.sub.wildcard"]; return ok }
@@ -234,6 +248,12 @@ func (r *Registry) addLocked(m *move, g *group.Config, s *Subscription) error {
 		c.topics[t] = struct{}{}
 		r.mu.count++
 		m.begun = append(m.begun, queue)
+		if s.Action == PartialAdd {
+			if c.moving == nil {
+				c.moving = make(map[string]*move)
+			}
+			c.moving[queue] = m
+		}
 	}
 	return nil
 }

@@ -38,13 +38,12 @@ func (p *Popper) Ack(group, topic string, h receipt.Handle, done func(error)) {
 
 // AckDelivery is Ack for a delivery that was named otherwise.
 func (p *Popper) AckDelivery(d Delivery, done func(error)) {
-	w := p.windowOrRevisit(windowKey{d.Group, d.Topic, d.QueueID})
+	w := p.lockWindow(nil, windowKey{d.Group, d.Topic, d.QueueID})
 	if w == nil {
 		done(ErrIllegal)
 		return
 	}
 	now := p.now()
-	w.mu.Lock()
 	v, err := p.ackLocked(w, d, now)
 	v.relieved = err == nil && p.relieveLocked(w)
 	w.mu.Unlock()
@@ -97,14 +96,10 @@ func (p *Popper) AckBatch(group, topic string, handles []receipt.Handle, done fu
 	any := false
 	for i, h := range handles {
 		d := DeliveryOf(group, topic, h)
-		if k := (windowKey{d.Group, d.Topic, d.QueueID}); w == nil || w.key != k {
-			w = p.windowOrRevisit(k)
-		}
-		if w == nil {
+		if w = p.lockWindow(w, windowKey{d.Group, d.Topic, d.QueueID}); w == nil {
 			errs[i] = ErrIllegal
 			continue
 		}
-		w.mu.Lock()
 		v, err := p.ackLocked(w, d, now)
 		v.relieved = err == nil && p.relieveLocked(w)
 		w.mu.Unlock()
@@ -158,12 +153,11 @@ func (p *Popper) AckBits(entries []BatchAck, done func(acked int, err error)) {
 }
 
 func (p *Popper) ackBits(e *BatchAck, now int64) (n int, first error) {
-	w := p.windowOrRevisit(windowKey{e.Group, e.Topic, e.QueueID})
+	w := p.lockWindow(nil, windowKey{e.Group, e.Topic, e.QueueID})
 	if w == nil {
 		return 0, ErrIllegal
 	}
 	var all ackOutcome
-	w.mu.Lock()
 	for i, b := range e.Bits {
 		for ; b != 0; b &= b - 1 {
 			d := Delivery{
@@ -312,14 +306,13 @@ func boundInvisible(ms int64) int64 { return min(max(ms, 0), maxInvisible) }
 
 // Change is ChangeInvisible for a delivery that was named otherwise.
 func (p *Popper) Change(d Delivery, invisible int64, suspend bool, done func(Changed, error)) {
-	w := p.windowOrRevisit(windowKey{d.Group, d.Topic, d.QueueID})
+	w := p.lockWindow(nil, windowKey{d.Group, d.Topic, d.QueueID})
 	if w == nil {
 		done(Changed{}, ErrIllegal)
 		return
 	}
 	invisible = boundInvisible(invisible)
 	now := p.now()
-	w.mu.Lock()
 	r, err := p.judgeLocked(w, d, now)
 	if err == nil && r == nil {
 		err = ErrExpired // acked already: there is nothing to change

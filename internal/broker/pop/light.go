@@ -11,8 +11,11 @@ import (
 // The queues of lite topics are many, and most of them asleep. A group's window of one that
 // has nothing in flight, set aside or to be written, and was not looked at for a while, is
 // let go of (ForgetIdle): its row in the state database says where it was, and revisit reads
-// that when somebody comes. Nothing that a receipt may ask is forgotten by that: what lapsed
-// keeps the window until its receipts have ended, and all else was acked.
+// that when somebody comes. What lapsed keeps the window until its receipts have ended, and all
+// else was acked. So all that is forgotten by that is which of the acked ones were acked under
+// which name: one that is acked again gets OK, but is expired if it was popped before the last
+// time that a topic, a group or a lite topic was deleted, or a window forgot something. Then
+// nobody knows whether it is of a queue that was deleted and has begun anew (Popper.mu.floor).
 
 // sweepAfter is how many windows of lite topics are made, at least, before those that are idle
 // are looked for: whoever drains a hundred thousand lite topics has few of them in memory.

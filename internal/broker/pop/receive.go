@@ -65,6 +65,7 @@ type Result struct {
 	Reason    string // of Throttled: what the limit is and who is over it
 	Order     bool   // Batches carry Attempts
 	Missed    bool   // nothing was found, and not all was seen: a read failed, or a reset came in between
+	More      bool   // nothing was found yet: what there is has not been looked through in time
 	Batches   []Batch
 
 	held []storage.ReadResult

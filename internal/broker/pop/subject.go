@@ -151,6 +151,22 @@ func (p *Popper) windowOrRevisit(k windowKey) *window {
 	return p.revisit(k)
 }
 
+// lockWindow returns the window of a key with its lock held, nil when there is none. It is w,
+// not looked up again, where that is it. One that was let go of before it could be locked is
+// looked for once more.
+func (p *Popper) lockWindow(w *window, k windowKey) *window {
+	if w == nil || w.key != k {
+		w = p.windowOrRevisit(k)
+	}
+	for ; w != nil; w = p.windowOrRevisit(k) {
+		if w.mu.Lock(); !w.mu.dropped {
+			return w
+		}
+		w.mu.Unlock()
+	}
+	return nil
+}
+
 func (p *Popper) allWindows() []*window {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

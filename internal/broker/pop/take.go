@@ -84,7 +84,8 @@ func (p *Popper) attempt(q *request) (attempt, error) {
 			f(q.Group, q.Topic, found, again)
 		}
 	}
-	a.res.Missed = found == 0 && (a.more || a.missed)
+	a.res.Missed = found == 0 && a.missed
+	a.res.More = found == 0 && a.more && !a.missed
 	return a, nil
 }
 
