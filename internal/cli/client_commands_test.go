@@ -251,7 +251,12 @@ func TestClientCommandsSayWhy(t *testing.T) {
 	}{
 		{[]string{"produce", "none", "-b", "x"}, "topic none does not exist"},
 		{[]string{"produce", "bad name", "-b", "x"}, "letters and digits"},
-		{[]string{"produce", "orders", "-b", "x", "--property", "KEYS=x"}, "reserved"},
+		{[]string{"produce", "orders", "-b", "x", "--property", "KEYS=x"}, "reserved, --key sets it"},
+		{[]string{"produce", "orders", "-b", "x", "--property", "__SHARDINGKEY=x"}, "--message-group sets it"},
+		{[]string{"produce", "orders", "-b", "x", "--property", "UNIQ_KEY=x"}, "reserved"},
+		{[]string{"produce", "orders", "-b", "x", "--delay", "1s", "--priority", "0"}, "--delay and --priority: a message has one of them"},
+		{[]string{"produce", "orders", "-b", "x", "--at", "noon"}, "--at \"noon\" is not a time"},
+		{[]string{"produce", "orders", "-b", "x", "--delay", "-1s"}, "--delay is 0 to"},
 		{[]string{"produce", "orders", "-b", "x", "--property", "color"}, "NAME=VALUE"},
 		{[]string{"produce", "orders", "-b", "x", "--key", "a\x02b"}, "separator"},
 		{[]string{"consume", "none"}, "topic none does not exist"},
@@ -318,5 +323,43 @@ func TestProduceTakesEveryQueue(t *testing.T) {
 		if again, q := f.choose(at); again.broker != broker.broker || q != queue {
 			t.Errorf("a group went to %s %d and %s %d", broker.broker, queue, again.broker, q)
 		}
+	}
+}
+
+// TestProduceKinds: flags make messages of every kind that a topic can be for, but transactions,
+// and a word is said where they do not fit the topic.
+func TestProduceKinds(t *testing.T) {
+	at := startNode(t)
+	for _, kind := range []string{"normal", "fifo", "delay", "transaction", "priority", "lite"} {
+		runLine(t, 0, "admin", "topic", "create", kind, "--type", kind, "-n", at)
+	}
+	for _, c := range []struct{ line, warning string }{
+		{"normal --key a --key b", ""},
+		{"fifo --message-group g", ""},
+		{"delay --delay 1h", ""},
+		{"delay --at 2030-05-04T12:00:00Z", "TOO FAR"},
+		{"priority --priority 3", ""},
+		{"lite --lite l", ""},
+		{"fifo", "topic fifo is of type fifo, and these messages are of type normal, which gRPC producers are refused for; --message-group makes them fifo"},
+		{"transaction", "a producer with transactions"},
+		{"normal --delay 1h", "topic normal is of type normal, and these messages are of type delay"},
+	} {
+		var out, errs strings.Builder
+		code := Main(t.Context(), append([]string{"produce", "--body", "x", "-n", at}, strings.Fields(c.line)...), strings.NewReader(""), &out, &errs)
+		if c.warning == "TOO FAR" { // the server looks at it
+			if code != 1 || !strings.Contains(errs.String(), "answers") {
+				t.Errorf("%s: %d %s", c.line, code, errs.String())
+			}
+			continue
+		}
+		if code != 0 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(errs.String(), c.warning) || (c.warning == "") != (errs.Len() == 0) {
+			t.Errorf("%s: %d %q %q", c.line, code, out.String(), errs.String())
+		}
+	}
+	if got := runLine(t, 0, "admin", "timer", "delay", "-n", at); !strings.Contains(got, "delay on broker-a: 1 wait") {
+		t.Errorf("timers: %s", got)
+	}
+	if got := runLine(t, 0, "consume", "normal", "--max", "1", "--json", "-n", at); !strings.Contains(got, `"KEYS":"a b"`) {
+		t.Errorf("keys: %s", got)
 	}
 }

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,9 +21,9 @@ const maxLine = 4 << 20
 
 type produceFlags struct {
 	remote
-	body, tag, key, messageGroup string
-	properties                   []string
-	turn                         int32 // round robin over the queues
+	messageFlags
+	body string
+	turn int32 // round robin over the queues
 }
 
 func produceCommand() *cobra.Command {
@@ -36,17 +34,15 @@ func produceCommand() *cobra.Command {
 		Long: "Sends one message with --body, or every line of standard input, and prints their ids. A topic that\n" +
 			"does not exist is made by the broker, with a word about it on standard error.",
 		Example: "  bolide produce orders --body hello --tag new\n" +
-			"  bolide produce orders --message-group order-1 < lines.txt",
+			"  bolide produce orders --message-group order-1 < lines.txt\n" +
+			"  bolide produce reminders --body wake --delay 90m",
 		Args: one("TOPIC"),
 	}
-	f.flags(c)
+	f.remote.flags(c)
 	c.Flags().StringVarP(&f.body, "body", "b", "", "send this `TEXT` instead of standard input's lines")
-	c.Flags().StringVar(&f.tag, "tag", "", "`TAG` of the messages")
-	c.Flags().StringVar(&f.key, "key", "", "`KEY` of the messages, to find them by")
-	c.Flags().StringVar(&f.messageGroup, "message-group", "", "messages of one `GROUP` are delivered in order")
-	c.Flags().StringArrayVar(&f.properties, "property", nil, "a property of the messages, may be repeated: `NAME=VALUE`")
+	f.messageFlags.flags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		properties, err := f.messageProperties()
+		properties, err := f.read(c)
 		if err != nil {
 			return err
 		}
@@ -67,34 +63,6 @@ func produceCommand() *cobra.Command {
 		})
 	}
 	return c
-}
-
-func (f *produceFlags) messageProperties() (message.Properties, error) {
-	var text []byte
-	add := func(name, value string) error {
-		if value == "" {
-			return nil
-		}
-		if err := message.CheckProperty(name, value); err != nil {
-			return err
-		}
-		text = message.AppendProperty(text, name, value)
-		return nil
-	}
-	err := errors.Join(add(message.PropertyTags, f.tag), add(message.PropertyKeys, f.key),
-		add(message.PropertyShardingKey, f.messageGroup))
-	for _, p := range f.properties {
-		name, value, ok := strings.Cut(p, "=")
-		switch {
-		case !ok:
-			err = errors.Join(err, fmt.Errorf("--property %q is not NAME=VALUE", p))
-		case message.Reserved(name):
-			err = errors.Join(err, fmt.Errorf("--property %s: the name is reserved", name))
-		default:
-			err = errors.Join(err, add(name, value))
-		}
-	}
-	return message.Properties(text), err
 }
 
 // writable lists the queues of a topic; one that does not exist yet is made by sending to
@@ -121,7 +89,21 @@ func (f *produceFlags) writable(c *cobra.Command, topic string) ([]queues, error
 	if len(can) == 0 {
 		return nil, fmt.Errorf("topic %s has no queue to write to", topic)
 	}
+	if err == nil {
+		f.warn(c, topic, can[0].addr)
+	}
 	return can, nil
+}
+
+// warn says on standard error that the topic is not for such messages.
+func (f *produceFlags) warn(c *cobra.Command, topic, broker string) {
+	t, err := f.topicConfig(c.Context(), broker, topic)
+	if err != nil || t == nil {
+		return // the send tells
+	}
+	if text := f.misfit(topic, typeOf(t)); text != "" {
+		fmt.Fprintln(c.ErrOrStderr(), text)
+	}
 }
 
 // choose picks the queue: that of the message group, the same as every gRPC producer picks,
@@ -151,7 +133,7 @@ func (f *produceFlags) send(c *cobra.Command, topic string, at []queues, propert
 		V2: true, ProducerGroup: producerGroup, Topic: topic,
 		DefaultTopic: names.AutoCreate, DefaultTopicQueueNums: 8,
 		QueueID: queue, BornTimestamp: time.Now().UnixMilli(),
-		Properties: string(properties.WithAll(message.PropertyUniqKey, id, message.PropertyWait, "true")),
+		Properties: string(f.own(properties, id, time.Now())),
 	}, body)
 	if err != nil {
 		return err
