@@ -17,6 +17,7 @@ package bolidetest
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,13 +125,23 @@ func (s *Server) Proxy() string { return s.node.Ready().Proxy }
 
 // Advance moves the time that the protocol sees: invisible times, retries, delays and
 // expiries of the next d fall due, in their order, and their work is done when Advance
-// returns. Sockets, long polls and heartbeats stay on the machine's time.
-func (s *Server) Advance(d time.Duration) { s.node.Clock().Advance(d) }
+// returns. Sockets, long polls and heartbeats stay on the machine's time, and clients do not
+// get to answer in between: one that is to renew an invisible time on the way, or to take each
+// of several retries, needs as many calls with its work between them. Time only moves forward.
+func (s *Server) Advance(d time.Duration) {
+	s.t.Helper()
+	if d < 0 {
+		s.t.Fatalf("bolidetest: Advance(%v): time does not go back", d)
+	}
+	s.node.Clock().Advance(d)
+}
 
-// CreateTopic makes a topic of 8 queues for messages of a type: NORMAL, FIFO, DELAY or
-// TRANSACTION.
+// CreateTopic makes a topic of 8 queues for messages of a type: NORMAL, FIFO, DELAY,
+// TRANSACTION, PRIORITY, LITE, or MIXED where the setting enableMixedMessageType is true. Upper
+// and lower case are the same.
 func (s *Server) CreateTopic(topic, messageType string) {
 	s.t.Helper()
+	messageType = strings.ToUpper(messageType)
 	s.call(remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
 		Topic: topic, DefaultTopic: names.AutoCreate, ReadQueueNums: 8, WriteQueueNums: 8,
 		Perm: 6, TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + messageType,

@@ -3,6 +3,8 @@ package bolidetest_test
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +127,41 @@ func TestAdvance(t *testing.T) {
 	got := c.pop("orders", 2*time.Hour, 10*time.Second)
 	if times, ok := got["m"]; !ok || times != 1 {
 		t.Fatalf("after two hours: %v", got)
+	}
+}
+
+// failed is a test that notes why it failed, and goes no further.
+type failed struct {
+	testing.TB
+	why string
+}
+
+func (f *failed) Fatalf(format string, args ...any) {
+	f.why = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// TestMisuse: what a server cannot be asked for fails the test with a sentence.
+func TestMisuse(t *testing.T) {
+	f := &failed{TB: t}
+	srv := bolidetest.Start(f)
+	for _, kind := range []string{"normal", "FIFO", "Delay", "transaction", "priority", "lite"} {
+		srv.CreateTopic("of-"+kind, kind)
+	}
+	for want, do := range map[string]func(){
+		"time does not go back":   func() { srv.Advance(-time.Second) },
+		"MIXED message type is":   func() { srv.CreateTopic("mixed", "mixed") },
+		"value is not in set: [U": func() { srv.CreateTopic("odd", "odd") },
+	} {
+		f.why = ""
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			do()
+		}()
+		if <-done; !strings.Contains(f.why, want) {
+			t.Errorf("%q, without %q", f.why, want)
+		}
 	}
 }
 
