@@ -84,6 +84,14 @@ func (a Address) At(local netip.AddrPort) string {
 	return netip.AddrPortFrom(addr, port).String()
 }
 
+// told is the address as the log has it.
+func (a Address) told() string {
+	if port, self := cutSelf(a); self {
+		return "port " + strconv.Itoa(int(port)) + " of this process"
+	}
+	return string(a)
+}
+
 func cutSelf(a Address) (port uint16, ok bool) {
 	if len(a) <= len(selfPrefix) || a[:len(selfPrefix)] != selfPrefix {
 		return 0, false

@@ -66,7 +66,7 @@ func (t *Table) Register(g Registration) (Registered, error) {
 	out, err := t.mu.r.register(&g, t.timeout(), time.Now())
 	t.mu.Unlock()
 	if err == nil && !known {
-		t.o.Log.Info("broker registered", "cluster", g.Cluster, "broker", g.Broker, "id", g.ID, "address", g.Address, "topics", len(g.Topics))
+		t.o.Log.Info("broker registered", "cluster", g.Cluster, "broker", g.Broker, "id", g.ID, "address", g.Address.told(), "topics", len(g.Topics))
 	}
 	select {
 	case t.wake <- struct{}{}:

@@ -67,7 +67,11 @@ func (a *Admin) deleteTopics(doomed []string) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("delete the queues of topic %s: %w", doomed[0], err)
 	}
-	a.o.Log.Info("topic deleted", "topic", doomed[0], "with", doomed[1:])
+	if retries := doomed[1:]; len(retries) > 0 {
+		a.o.Log.Info("topic deleted", "topic", doomed[0], "with", retries)
+	} else {
+		a.o.Log.Info("topic deleted", "topic", doomed[0])
+	}
 	return nil
 }
 
