@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -117,6 +118,9 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	ctx := c.Context()
 	f.Began = processStart
 	n, err := node.Start(ctx, f.Options)
+	if errors.Is(err, config.ErrUnknown) {
+		return fmt.Errorf("%w; bolide config lists the settings, and --apache-config takes files of Apache RocketMQ with settings that mean nothing here", err)
+	}
 	if err != nil {
 		return err
 	}

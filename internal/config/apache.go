@@ -77,15 +77,27 @@ func Known(settings map[string]string) (known map[string]string, others []string
 	return known, others
 }
 
-// Check says what is wrong with settings, all of it.
-func Check(settings map[string]string) error {
+// Check says what is wrong with a file of settings, all of it in the order of its lines, and
+// how many settings it has.
+func Check(text []byte) (count int, err error) {
 	broker, store, namesrv, proxy := DefaultBroker(), DefaultStore(), DefaultNamesrv(), DefaultProxy()
 	var errs []error
-	for _, name := range sortedNames(settings) {
-		errs = append(errs, Apply(map[string]string{name: settings[name]}, &broker, &store, &namesrv, &proxy))
-	}
-	if _, err := Hours(store.DeleteWhen); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	err = eachProperty(text, func(line int, logical string) error {
+		p, err := parseProperty(logical)
+		switch {
+		case err == nil && !strings.ContainsAny(logical, "=:"):
+			err = fmt.Errorf("%.64q is not KEY=VALUE", logical)
+		case err == nil:
+			err = Apply(map[string]string{p.Name: p.Value}, &broker, &store, &namesrv, &proxy)
+			if _, hours := Hours(p.Value); err == nil && p.Name == "deleteWhen" {
+				err = hours
+			}
+		}
+		count++
+		if err != nil {
+			errs = append(errs, fmt.Errorf("line %d: %w", line, err))
+		}
+		return nil
+	})
+	return count, errors.Join(append(errs, err)...)
 }

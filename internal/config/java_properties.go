@@ -13,37 +13,49 @@ import (
 // of the bodies of requests 25 and 318.
 func ParseProperties(text []byte) ([]Property, error) {
 	var list []Property
+	err := eachProperty(text, func(_ int, logical string) error {
+		p, err := parseProperty(logical)
+		list = append(list, p)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// eachProperty calls do for every property with the number of the line it begins in.
+func eachProperty(text []byte, do func(line int, logical string) error) error {
 	scanner := bufio.NewScanner(bytes.NewReader(text))
 	scanner.Buffer(nil, 1<<20)
 	var logical strings.Builder
+	number, begin := 0, 0
 	for scanner.Scan() {
+		number++
 		line := strings.TrimLeft(scanner.Text(), " \t\f")
 		if logical.Len() == 0 && (line == "" || line[0] == '#' || line[0] == '!') {
 			continue
+		}
+		if logical.Len() == 0 {
+			begin = number
 		}
 		if continues(line) {
 			logical.WriteString(line[:len(line)-1])
 			continue
 		}
 		logical.WriteString(line)
-		p, err := parseProperty(logical.String())
-		if err != nil {
-			return nil, err
+		if err := do(begin, logical.String()); err != nil {
+			return err
 		}
-		list = append(list, p)
 		logical.Reset()
 	}
 	if err := scanner.Err(); err != nil {
-		return nil, fmt.Errorf("read properties: %w", err)
+		return fmt.Errorf("read properties: %w", err)
 	}
 	if logical.Len() > 0 {
-		p, err := parseProperty(logical.String())
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, p)
+		return do(begin, logical.String())
 	}
-	return list, nil
+	return nil
 }
 
 // continues tells whether a line ends in a backslash that is not itself escaped.
