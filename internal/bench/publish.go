@@ -118,23 +118,26 @@ func publishGRPC(ctx context.Context, l *ledger, t target, o Options) error {
 	// A few senders take the due messages in turn, so that one slow answer delays no other.
 	due := make(chan int64, 64)
 	senders := newLoops()
+	pacing, failing := context.WithCancel(ctx) // who paces does not wait for senders that have ended
+	defer failing()
 	for range 32 {
 		s := newGRPCSender(c, l, t, o, keys, unused.one())
 		senders.start(func() error {
 			for number := range due {
 				if err := s.send(number); err != nil {
+					failing()
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	err = o.pace(ctx, l, func(number int64) error {
+	err = o.pace(pacing, l, func(number int64) error {
 		select {
 		case due <- number:
 			return nil
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-pacing.Done():
+			return pacing.Err()
 		}
 	})
 	close(due)

@@ -242,7 +242,8 @@ func (t *Table) Each(f func(group, topic string, offsets map[int32]int64)) {
 	}
 }
 
-// Len is the number of groups and topics that have offsets.
+// Len is the number of groups and topics of which something is known; a few of them may have no
+// offset yet, or not any more.
 func (t *Table) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -17,6 +17,10 @@ const (
 	// mostBytes bounds the blocks that there are, those included that only readers hold. Then
 	// records are read by themselves.
 	mostBytes = 64 << 20
+	// heldBytes is up to how many of them there may be while answers hold the blocks that they
+	// are sent from. Beyond that they take a copy of their records, so that peers that do not
+	// read what they asked for leave the cache to the others.
+	heldBytes = mostBytes / 2
 	// sparsest is how many times their own bytes a run of records may span and still be
 	// read by blocks. At this many it costs as much as a read for each record, even if
 	// nobody else wants the rest.
@@ -45,8 +49,8 @@ type blocks struct {
 	mu             sync.Mutex
 	byOffset       map[int64]*block
 	newest, oldest *block
-	alive          int64
-	free           [][]byte
+	alive          int64    // blocks that somebody holds, the cache or a reader
+	free           [][]byte // buffers; with those of the cache they are at most cachedBytes
 }
 
 // blockSize is the size of the blocks of a log whose files have this size.
@@ -99,8 +103,9 @@ func (c *blocks) find(at int64) (b *block, mine bool) {
 		c.mu.Unlock()
 		return b, false
 	}
+	defer c.mu.Unlock()
+	c.makeRoomLocked()
 	if c.alive*c.size >= mostBytes {
-		c.mu.Unlock()
 		return nil, false
 	}
 	c.alive++
@@ -117,17 +122,44 @@ func (c *blocks) find(at int64) (b *block, mine bool) {
 	}
 	c.byOffset[at] = b
 	c.push(b)
-	var gone *block
-	if int64(len(c.byOffset))*c.size > cachedBytes {
-		gone = c.oldest
-		c.unlink(gone)
-		delete(c.byOffset, gone.at)
-	}
-	c.mu.Unlock()
-	if gone != nil {
-		c.unref(gone)
-	}
 	return b, true
+}
+
+// makeRoomLocked lets go of the oldest block of the cache if a new one needs its place, or its
+// buffer.
+func (c *blocks) makeRoomLocked() {
+	gone := c.oldest
+	switch {
+	case c.alive*c.size >= mostBytes:
+		for gone != nil && gone.refs.Load() > 1 { // somebody reads it
+			gone = gone.newer
+		}
+	case int64(len(c.byOffset)+1)*c.size <= cachedBytes:
+		return
+	}
+	if gone == nil {
+		return
+	}
+	c.unlink(gone)
+	delete(c.byOffset, gone.at)
+	if gone.refs.Add(-1) == 0 {
+		c.freeLocked(gone)
+	}
+}
+
+// freeLocked ends a block that nobody holds.
+func (c *blocks) freeLocked(b *block) {
+	c.alive--
+	if int64(len(c.byOffset)+len(c.free)+1)*c.size <= cachedBytes {
+		c.free = append(c.free, b.buf)
+	}
+}
+
+// crowded reports whether there are so many blocks that answers are not to hold any more.
+func (c *blocks) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.alive*c.size > heldBytes
 }
 
 // drop takes a block that could not be read out of the cache, if it still is in it.
@@ -149,8 +181,7 @@ func (c *blocks) unref(b *block) {
 		return
 	}
 	c.mu.Lock()
-	c.alive--
-	c.free = append(c.free, b.buf)
+	c.freeLocked(b)
 	c.mu.Unlock()
 }
 
@@ -246,6 +277,38 @@ func (l *Log[N]) dense(spans []Span, lease *Lease) (n int) {
 // buffer of its own.
 func (l *Log[N]) readBlocks(spans []Span, lease *Lease) int {
 	lease.cache = &l.blocks
+	held := len(lease.blocks)
+	n := l.fromBlocks(spans, lease)
+	if l.blocks.crowded() {
+		lease.copyOut(spans[:n], held)
+	}
+	return n
+}
+
+// copyOut copies spans into a buffer of their own, and lets go of the blocks from held on.
+func (l *Lease) copyOut(spans []Span, held int) {
+	bytes := 0
+	for i := range spans {
+		bytes += len(spans[i].Bytes)
+	}
+	if bytes > 0 {
+		buf := getBuffer(bytes)
+		l.bufs = append(l.bufs, buf)
+		at := 0
+		for i := range spans {
+			end := at + copy((*buf)[at:], spans[i].Bytes)
+			spans[i].Bytes = (*buf)[at:end:end]
+			at = end
+		}
+	}
+	for i, b := range l.blocks[held:] {
+		l.cache.unref(b)
+		l.blocks[held+i] = nil
+	}
+	l.blocks = l.blocks[:held]
+}
+
+func (l *Log[N]) fromBlocks(spans []Span, lease *Lease) int {
 	size := l.blocks.size
 	var b *block
 	for i := range spans {

@@ -336,16 +336,14 @@ func (q *Queue) export() error {
 	at, end, perFile := q.First(), q.Max(), int64(q.store.opt.FileEntries)
 	var entries []Entry
 	var data []byte
-	for first := true; at < end; first = false {
+	for at < end {
 		base := at - at%perFile
 		if entries, err = q.Entries(entries[:0], at, int(min(end, base+perFile)-at)); err != nil {
 			return fmt.Errorf("light queue %s: %w", q.Topic.Name, err)
 		}
 		data = data[:0]
-		for range at - base {
-			if first {
-				data = AppendEntry(data, Filler)
-			}
+		for range at - base { // of the first file
+			data = AppendEntry(data, Filler)
 		}
 		for _, e := range entries {
 			data = AppendEntry(data, e)

@@ -46,8 +46,12 @@ func (d *DB) CommitSource(s Source) {
 
 // CommitSourceWithin is CommitSource with time to wait for company: s is collected with
 // the next commit, or after delay if there is none. Before the committer loop runs it is
-// collected at once.
+// collected at once. When the database has failed it does nothing: a source that waits for
+// something would be asked again and again, for nothing.
 func (d *DB) CommitSourceWithin(s Source, delay time.Duration) {
+	if d.failed.Load() != nil {
+		return
+	}
 	d.mu.Lock()
 	if _, queued := d.mu.sources[s]; queued {
 		d.mu.Unlock()

@@ -474,3 +474,30 @@ func TestAfterLog(t *testing.T) {
 		t.Errorf("%s was written though the log is not durable", v)
 	}
 }
+
+// patient is a source that always has to wait for something.
+type patient struct {
+	d     *DB
+	asked int
+}
+
+func (p *patient) Collect(*Batch) func(error) {
+	if p.asked++; p.asked < 1000 {
+		p.d.CommitSourceWithin(p, time.Millisecond)
+	}
+	return nil
+}
+
+// A source that waits for something is not asked again and again when the database has failed:
+// who ends the loop would do nothing else.
+func TestFailedDatabaseAsksNobodyAgain(t *testing.T) {
+	d := open(t, vfs.NewMem(), false)
+	defer d.Close()
+	why := errors.New("the disk is gone")
+	_ = d.fail(why)
+	p := &patient{d: d}
+	d.CommitSource(p)
+	if err := d.Run(t.Context()); !errors.Is(err, why) || p.asked != 1 {
+		t.Errorf("asked %d times; the loop ended with %v", p.asked, err)
+	}
+}
