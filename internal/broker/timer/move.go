@@ -147,7 +147,7 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 		m, why := w.again(e, records[i])
 		if m == nil {
 			if why == nil {
-				w.end(e.place)
+				w.drop(e)
 				continue
 			}
 			w.release(e.place)

@@ -9,12 +9,12 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
-// sweepAtOnce is how many messages are dropped between two looks at the context.
+// sweepAtOnce is how many messages are looked at between two looks at what else is to be done.
 const sweepAtOnce = 4096
 
-// at reports whether a message at a log offset still has the topic that it is for: a topic
+// hasTopic reports whether a message at a log offset still has the topic that it is for: a topic
 // that was made anew since is another one.
-func (w *Wheel) at(topic string, physical int64) bool {
+func (w *Wheel) hasTopic(topic string, physical int64) bool {
 	cfg, ok := w.o.Topic(topic)
 	return ok && physical >= cfg.Birth
 }
@@ -53,19 +53,17 @@ func (w *Wheel) sweep(ctx context.Context) error {
 	}
 	dropped := 0
 	drop := func(list []entry) {
-		for _, e := range list {
-			w.end(e.place)
-			if w.o.Events.Dropped != nil {
-				w.o.Events.Dropped(e.topic)
+		for i := range list {
+			if w.drop(&list[i]) {
+				dropped++
 			}
 		}
-		dropped += len(list)
 	}
 	drop(w.homelessHere(topics))
 	from := keyOfEntries
 	for from != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if err := w.deliver(ctx); err != nil { // of the others, which need not wait for it
+			return err
 		}
 		list, next, err := w.homelessThere(topics, from)
 		if err != nil {
@@ -88,8 +86,8 @@ func (w *Wheel) homelessHere(topics map[string]struct{}) (list []entry) {
 	m.Lock()
 	defer m.Unlock()
 	for _, of := range []changes{m.sent.changes, m.changes} {
-		for _, e := range of.puts {
-			if _, of := topics[e.topic]; of && !w.at(e.topic, e.physical) {
+		for p, e := range of.puts {
+			if _, of := topics[e.topic]; of && !w.endedLocked(p) && !w.hasTopic(e.topic, e.physical) {
 				list = append(list, e)
 			}
 		}
@@ -100,8 +98,9 @@ func (w *Wheel) homelessHere(topics map[string]struct{}) (list []entry) {
 // homelessThere are the next of those that the database knows; from where to go on, nil at
 // the end.
 func (w *Wheel) homelessThere(topics map[string]struct{}, from []byte) (list []entry, next []byte, err error) {
+	seen := 0
 	err = w.o.State.ScanFrom(state.Wheel, keyOfEntries, from, func(key, value []byte) error {
-		if len(list) == sweepAtOnce {
+		if seen++; seen > sweepAtOnce {
 			next = append([]byte(nil), key...)
 			return errEnough
 		}
@@ -114,8 +113,9 @@ func (w *Wheel) homelessThere(topics map[string]struct{}, from []byte) (list []e
 		}
 		w.mu.Lock()
 		e, ok := w.entryLocked(p, value)
+		ok = ok && !w.endedLocked(p)
 		w.mu.Unlock()
-		if ok && !w.at(e.topic, e.physical) {
+		if ok && !w.hasTopic(e.topic, e.physical) {
 			list = append(list, e)
 		}
 		return nil

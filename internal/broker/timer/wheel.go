@@ -173,8 +173,9 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 // Arrived adds a message that was dispatched into the timers' queue.
 func (w *Wheel) Arrived(d *storage.Dispatched) {
 	e := entry{place{d.Due, d.QueueOffset}, d.PhysicalOffset, d.Size, d.RealTopic}
-	waits := d.Due > 0 && w.at(d.RealTopic, d.PhysicalOffset)
+	waits := d.Due > 0 && w.hasTopic(d.RealTopic, d.PhysicalOffset)
 	w.mu.Lock()
+	dropped := d.Due > 0 && !waits && !w.mu.replay // of what comes again nobody knows: it may have left in time
 	w.mu.next = max(w.mu.next, d.QueueOffset+1)
 	if waits {
 		w.addLocked(e)
@@ -182,8 +183,11 @@ func (w *Wheel) Arrived(d *storage.Dispatched) {
 	many := w.manyLocked()
 	w.mu.Unlock()
 	w.changed(many)
-	if waits {
+	switch {
+	case waits:
 		w.alarm.Earlier(d.Due)
+	case dropped && w.o.Events.Dropped != nil:
+		w.o.Events.Dropped(d.RealTopic)
 	}
 }
 
@@ -271,14 +275,24 @@ func (w *Wheel) Dispatched(source string) bool {
 	return ok
 }
 
-// end takes a message out of the index, whoever knows that it has left.
-func (w *Wheel) end(p place) {
+// drop ends a message that has nowhere to go, or is not there any more.
+func (w *Wheel) drop(e *entry) (was bool) {
+	was = w.end(e.place)
+	if was && w.o.Events.Dropped != nil {
+		w.o.Events.Dropped(e.topic)
+	}
+	return was
+}
+
+// end takes a message out of the index, whoever knows that it has left. It reports whether the
+// message was there.
+func (w *Wheel) end(p place) (was bool) {
 	m := &w.mu
 	m.Lock()
 	e, ok := w.findLocked(p)
 	if !ok {
 		m.Unlock()
-		return
+		return false
 	}
 	c := m.claims[p]
 	delete(m.claims, p)
@@ -309,6 +323,7 @@ func (w *Wheel) end(p place) {
 	case w.moved <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 var (

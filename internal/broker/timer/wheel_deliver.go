@@ -51,7 +51,7 @@ func (w *Wheel) deliverBatch(due []entry) {
 			continue
 		}
 		if m == nil {
-			w.end(e.place)
+			w.drop(e)
 			continue
 		}
 		written.Add(1)
@@ -104,9 +104,6 @@ func (w *Wheel) open(e *entry, record storage.PlaceRead) (*wheelRecord, *topic.C
 			return r, cfg, err
 		}
 		w.o.Log.Error("a timer was dropped: its record is not there", "topic", e.topic, "due", e.due, "offset", e.offset, "at", e.physical, "err", err)
-	}
-	if w.o.Events.Dropped != nil {
-		w.o.Events.Dropped(e.topic)
 	}
 	return nil, nil, nil
 }

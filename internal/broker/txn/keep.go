@@ -1,8 +1,10 @@
 package txn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bolidemq/bolide/internal/storage"
 )
@@ -27,6 +29,7 @@ func (t *Txn) Keep(end int64) error {
 		}
 	}
 	t.mu.Unlock()
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.first, b.first) })
 	if bytes > keepMost {
 		return fmt.Errorf("%w: they have %d bytes, the limit is %d", ErrTooMuch, bytes, keepMost)
 	}

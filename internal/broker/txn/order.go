@@ -1,5 +1,10 @@
 package txn
 
+import (
+	"cmp"
+	"slices"
+)
+
 // openLocked begins what is known of an open half message.
 func (t *Txn) openLocked(e *entry) {
 	t.mu.open[e.first] = e
@@ -57,6 +62,14 @@ func (o *order) add(e *entry) {
 	for i := len(o.list) - 1; i > o.head && o.list[i-1].at > e.at; i-- {
 		o.list[i-1], o.list[i] = o.list[i], o.list[i-1]
 	}
+}
+
+// restore puts many where they are, which may be in any order.
+func (o *order) restore(list []*entry) {
+	for _, e := range list {
+		o.list = append(o.list, position{e.at, e})
+	}
+	slices.SortStableFunc(o.list[o.head:], func(a, b position) int { return cmp.Compare(a.at, b.at) })
 }
 
 // first is the lowest place; there is none where nothing is open.

@@ -37,13 +37,14 @@ func (t *Txn) load() error {
 	if err := t.decodeHead(head); err != nil {
 		return err
 	}
-	return t.o.State.Scan(state.Transactions, []byte{openPrefix}, func(key, value []byte) error {
+	var list []*entry
+	err = t.o.State.Scan(state.Transactions, []byte{openPrefix}, func(key, value []byte) error {
 		e, err := decodeOpen(key, value)
 		if err != nil {
 			return err
 		}
 		t.mu.open[e.first] = e
-		t.mu.order.add(e)
+		list = append(list, e)
 		n := e.first / pageSize
 		if t.mu.outcomes.pages[n] == nil {
 			p, err := t.readPage(n)
@@ -56,6 +57,8 @@ func (t *Txn) load() error {
 		t.mu.fresh.push(e)
 		return nil
 	})
+	t.mu.order.restore(list)
+	return err
 }
 
 func (t *Txn) readPage(n int64) (*page, error) {
