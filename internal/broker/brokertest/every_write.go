@@ -50,6 +50,9 @@ func EveryWrite(t *testing.T, o Options, begin func(*Life) Course) {
 					break
 				}
 			}
+			if n == 0 && !t.Failed() {
+				t.Fatal("nothing was crashed: the course writes nothing")
+			}
 			t.Logf("crashed before each of %d writes", n)
 		})
 	}
