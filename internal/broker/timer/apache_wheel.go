@@ -74,9 +74,15 @@ func (c *checkpoint) text(now int64) []byte {
 func (w *Wheel) Checkpoint() []byte {
 	now := w.o.Clock.WallMilli()
 	w.mu.Lock()
-	next, earliest := w.mu.next, now
+	next, earliest := w.mu.next, min(now, w.mu.edge.due)
 	if len(w.mu.near) > 0 {
-		earliest = min(now, w.mu.near[0].due)
+		earliest = min(earliest, w.mu.near[0].due)
+	}
+	for p := range w.mu.claims { // which may come to nothing
+		earliest = min(earliest, p.due)
+	}
+	for i := range w.mu.later {
+		earliest = min(earliest, w.mu.later[i].due)
 	}
 	w.mu.Unlock()
 	c := checkpoint{readTime: earliest / grain * grain, queueOffset: next, masterQueue: next}

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -95,4 +96,25 @@ func TestSweepingStopsOnItsWay(t *testing.T) {
 	if looks != 3 {
 		t.Errorf("went through the index in %d steps", looks)
 	}
+}
+
+// What is being delivered, or is tried again, has not left.
+func TestCheckpointIsBeforeAllThatWaits(t *testing.T) {
+	w := indexOnly(t, nil, WheelEvents{})
+	now := w.o.Clock.WallMilli()
+	due := now - 10_000
+	w.arrive("T", due)
+	expect := func(when string, want int64) {
+		t.Helper()
+		if got := int64(binary.BigEndian.Uint64(w.Checkpoint())); got != want/grain*grain {
+			t.Errorf("%s: all before %d has left, want %d", when, got, want/grain*grain)
+		}
+	}
+	list, _, err := w.take(now)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d taken, %v", len(list), err)
+	}
+	expect("on its way", due)
+	w.retry(list)
+	expect("to be tried again", due)
 }
