@@ -35,7 +35,8 @@ func (t *Timer) deliver(ctx context.Context, n int) error {
 			}
 			continue
 		}
-		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: windowOf(late), MaxBytes: windowBytes})
+		messages, bytes := windowOf(late)
+		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: messages, MaxBytes: bytes})
 		if read.Status != storage.Found {
 			next, again := read.Next, read.Status == storage.OffsetTooSmall || read.Status == storage.MessageWasRemoved
 			read.Release()

@@ -11,20 +11,22 @@ import (
 const (
 	wheelWindow = 256 // messages, at most
 	windowLeast = 64
-	windowBytes = 256 << 10 // of more than one message
+	windowBytes = 256 << 10 // of more than one message, in time
+	bytesMost   = 4 << 20   // and late
 
 	breath = 500 * time.Microsecond // and half of that more for each further windowLeast messages
 	// patience is how late, in milliseconds, messages may be for each doubling of the window.
 	patience = 1500
 )
 
-// windowOf is how many messages go at once when they are so many milliseconds late.
-func windowOf(late int64) int {
-	n := windowLeast
-	for ; n < wheelWindow && late > patience; late -= patience {
-		n *= 2
+// windowOf is how many messages, of how many bytes, go at once when they are so many
+// milliseconds late.
+func windowOf(late int64) (n, bytes int) {
+	n, bytes = windowLeast, windowBytes
+	for ; bytes < bytesMost && late > patience; late -= patience {
+		n, bytes = min(2*n, wheelWindow), 2*bytes
 	}
-	return n
+	return n, bytes
 }
 
 // breathe leaves the log to others, after a window of n messages.

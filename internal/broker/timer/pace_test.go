@@ -12,9 +12,10 @@ import (
 )
 
 func TestWindows(t *testing.T) {
-	for late, want := range map[int64]int{-5: 64, 0: 64, 1500: 64, 1501: 128, 3000: 128, 3001: 256, 1 << 40: 256} {
-		if got := windowOf(late); got != want {
-			t.Errorf("%d ms late: %d at once, want %d", late, got, want)
+	for late, want := range map[int64][2]int{-5: {64, 256}, 0: {64, 256}, 1500: {64, 256}, 1501: {128, 512}, 3000: {128, 512},
+		3001: {256, 1024}, 4501: {256, 2048}, 6001: {256, 4096}, 1 << 40: {256, 4096}} {
+		if n, bytes := windowOf(late); n != want[0] || bytes != want[1]<<10 {
+			t.Errorf("%d ms late: %d at once, of %d bytes, want %v", late, n, bytes, want)
 		}
 	}
 }

@@ -129,7 +129,8 @@ func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struc
 // more.
 func (w *Wheel) take(now int64) (out []entry, full bool, err error) {
 	m := &w.mu
-	n, bytes := windowLeast, 0
+	n, most := windowOf(0)
+	bytes := 0
 	for {
 		m.Lock()
 		if m.retryAt > 0 && m.retryAt <= now {
@@ -140,9 +141,9 @@ func (w *Wheel) take(now int64) (out []entry, full bool, err error) {
 		}
 		for len(m.near) > 0 && m.near[0].due <= now {
 			if len(out) == 0 {
-				n = windowOf(now - m.near[0].due)
+				n, most = windowOf(now - m.near[0].due)
 			}
-			if full = len(out) == n || len(out) > 0 && bytes+int(m.near[0].size) > windowBytes; full {
+			if full = len(out) == n || len(out) > 0 && bytes+int(m.near[0].size) > most; full {
 				break
 			}
 			e := heap.Pop(&m.near).(entry)
