@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -194,7 +195,9 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: config.LargestMessage, RecordCRC: sc.EnabledAppendPropCRC,
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
 		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(_, end int64) error { return errors.Join(b.Timer.Keep(end), b.Wheel.Move(end), b.Txn.Keep(end)) },
+		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(ctx context.Context, _, end int64) error {
+			return errors.Join(b.Timer.Keep(end), b.Wheel.Move(ctx, end), b.Txn.Keep(end))
+		},
 		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
 		Lights: b.State.Shelf(state.LightQueues), MaxLights: func() int { return maxLights(o.StoreConfig.Get()) },
 		ExportLights: func() bool { return o.StoreConfig.Get().LightQueuesForApache },

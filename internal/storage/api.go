@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -113,8 +114,8 @@ type Options struct {
 	ExportLights func() bool
 
 	// BeforeDelete is asked before the log file with the offsets [first, end) is deleted; an
-	// error keeps it for now. May be nil.
-	BeforeDelete func(first, end int64) error
+	// error keeps it for now. It may take long, and comes back early when ctx ends. May be nil.
+	BeforeDelete func(ctx context.Context, first, end int64) error
 
 	Log    *slog.Logger
 	Events Events

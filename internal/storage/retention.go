@@ -18,7 +18,7 @@ func (e *Engine) retain(ctx context.Context) error {
 	timer := time.NewTimer(e.opt.Retention.CheckInterval)
 	defer timer.Stop()
 	for {
-		if err := e.clean(false); err != nil {
+		if err := e.clean(ctx, false); err != nil && ctx.Err() == nil {
 			e.opt.Log.Warn("deleting old log files failed", "err", err)
 		}
 		timer.Reset(e.opt.Retention.CheckInterval)
@@ -32,7 +32,7 @@ func (e *Engine) retain(ctx context.Context) error {
 
 // DeleteExpired deletes the log files past their age now, whatever the hour, and watches
 // the disk.
-func (e *Engine) DeleteExpired() error { return e.clean(true) }
+func (e *Engine) DeleteExpired() error { return e.clean(context.Background(), true) }
 
 // DeletePassed deletes the files of queues and index that only point to log files that are
 // gone. Retention does the same after each log file that it deletes.
@@ -82,7 +82,7 @@ func (r *Retention) judge(u DiskUsage) pressure {
 	}
 }
 
-func (e *Engine) clean(now bool) error {
+func (e *Engine) clean(ctx context.Context, now bool) error {
 	r := &e.opt.Retention
 	usage := e.DiskUsage()
 	if !usage.Known && !e.warned.freeUnknown.Swap(true) {
@@ -90,7 +90,7 @@ func (e *Engine) clean(now bool) error {
 	}
 	p := r.judge(usage)
 	expired := now || p.clean || slices.Contains(r.DeleteWhen, e.opt.Clock.Now().In(r.Location).Hour())
-	err := e.deleteFiles(expired, p.force)
+	err := e.deleteFiles(ctx, expired, p.force)
 	if p.force {
 		p = r.judge(e.DiskUsage())
 	}
@@ -106,7 +106,7 @@ func (e *Engine) clean(now bool) error {
 // deleteFiles deletes log files from the oldest on: those past their age if expired,
 // one whatever its age if force. The newest file, and what the checkpoint does not cover,
 // stay.
-func (e *Engine) deleteFiles(expired, force bool) error {
+func (e *Engine) deleteFiles(ctx context.Context, expired, force bool) error {
 	if !expired && !force {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (e *Engine) deleteFiles(expired, force bool) error {
 			break
 		}
 		if e.opt.BeforeDelete != nil {
-			if err := e.opt.BeforeDelete(first, end); err != nil {
+			if err := e.opt.BeforeDelete(ctx, first, end); err != nil {
 				return err
 			}
 		}

@@ -79,7 +79,7 @@ func (c *timerCourse) Live(b *brokertest.Broker) {
 	c.Clock.Advance(2 * time.Second)
 	b.Dispatched()
 	end := b.Store.LogEnd()
-	if err := b.Wheel.Move(end); err != nil && !c.Over() {
+	if err := b.Wheel.Move(c.T.Context(), end); err != nil && !c.Over() {
 		c.Errorf("move: %v", err)
 	}
 	if err := b.Timer.Keep(end); err != nil && !c.Over() {

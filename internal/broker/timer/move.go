@@ -27,8 +27,9 @@ var (
 
 // Move is called before the log before end is deleted: the messages there that are not due
 // yet are appended once more, so that a message has its time whatever retention the log has.
-// The new record names the place of the old one as its source (P6).
-func (w *Wheel) Move(end int64) error {
+// The new record names the place of the old one as its source (P6). When ctx ends, the rest
+// stays for the next time.
+func (w *Wheel) Move(ctx context.Context, end int64) error {
 	list, err := w.before(end)
 	if err != nil {
 		return err
@@ -42,7 +43,10 @@ func (w *Wheel) Move(end int64) error {
 		if err != nil {
 			return err
 		}
-		breathe(context.Background(), len(batch))
+		breathe(ctx, len(batch))
+		if ctx.Err() != nil {
+			return errOnTheWay
+		}
 	}
 	if moved > 0 {
 		w.o.Log.Info("timers were moved to the log's end while the log file that they were in goes", "messages", moved)

@@ -179,7 +179,7 @@ func TestUnreadableTimersAreTriedAgain(t *testing.T) {
 	fill(t, b)
 	b = b.Restart() // nothing of it is in memory
 	broken.Store(true)
-	if err := b.Wheel.Move(1 << 20); !errors.Is(err, errorfs.ErrInjected) {
+	if err := b.Wheel.Move(t.Context(), 1<<20); !errors.Is(err, errorfs.ErrInjected) {
 		t.Errorf("moved: %v", err)
 	}
 	later(c, year)
@@ -191,5 +191,32 @@ func TestUnreadableTimersAreTriedAgain(t *testing.T) {
 	b.Dispatched()
 	if got := bodies(t, b, "orders"); !slices.Equal(got, want) {
 		t.Fatalf("delivered %v, %v wait", got, b.Wheel.Counts())
+	}
+}
+
+// A stop does not wait until a whole log file of timers has been moved: the file stays, and
+// the rest is moved the next time.
+func TestMoveEndsEarly(t *testing.T) {
+	t.Parallel()
+	b := yearly(t, brokertest.Options{Clock: clock.New()}, "orders")
+	for i := range 320 {
+		send(t, b, "orders", fmt.Sprintf("late-%03d", i), "TIMER_DELAY_SEC\x0131536000\x02")
+	}
+	b.Dispatched()
+	end := b.Store.LogEnd()
+	stopping, stop := context.WithCancel(t.Context())
+	stop()
+	if err := b.Wheel.Move(stopping, end); err == nil {
+		t.Error("moved, though the server stops")
+	}
+	if moved := b.Store.LogEnd() - end; moved > end/3 { // a window of it is a fifth
+		t.Errorf("%d of %d bytes were moved, though the server stops", moved, end)
+	}
+	b.Dispatched()
+	if err := b.Wheel.Move(t.Context(), end); err != nil {
+		t.Error(err)
+	}
+	if got := b.Wheel.Counts(); got["orders"] != 320 {
+		t.Errorf("%v wait", got)
 	}
 }

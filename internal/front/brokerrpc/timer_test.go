@@ -110,7 +110,7 @@ func TestRecallTakesARepeatedSendBack(t *testing.T) {
 	properties := "UNIQ_KEY\x01key\x02TIMER_DELIVER_MS\x01" + strconv.FormatInt(n.Clock.NowMilli()+3_600_000, 10) + "\x02"
 	n.send("T", 0, "x", properties)
 	n.send("T", 0, "x", properties)
-	if err := n.Wheel.Move(n.Store.LogEnd()); err != nil {
+	if err := n.Wheel.Move(t.Context(), n.Store.LogEnd()); err != nil {
 		t.Fatal(err)
 	}
 	handle := n.send("T", 0, "x", properties).RecallHandle
