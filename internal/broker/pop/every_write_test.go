@@ -258,10 +258,12 @@ func (l *life) dispatched(b *brokertest.Broker) {
 // Settle consumes what is left and looks where each message went: to one place.
 func (l *life) Settle(b *brokertest.Broker) {
 	came := map[string]int{}
+	from := map[string][]receipt.Handle{}
 	for quiet := 0; quiet < 3; quiet++ {
 		for _, name := range []string{"t", "f"} {
 			for _, d := range l.pop(b, name, 32, 1<<40) {
 				came[d.id]++
+				from[d.id] = append(from[d.id], d.handle)
 				quiet = 0
 				done := make(chan error, 1)
 				b.Pop.Ack("g", name, d.handle, func(err error) { done <- err })
@@ -286,7 +288,8 @@ func (l *life) Settle(b *brokertest.Broker) {
 		case l.forwarded[id] && (came[id] > 0 || dead[id] != 1):
 			l.Errorf("write %d: %s is a dead letter, and came %d times and is %d times among the dead letters", l.At, id, came[id], dead[id])
 		case places > 1:
-			l.Errorf("write %d: %s came %d times and is %d times among the dead letters", l.At, id, came[id], dead[id])
+			l.Errorf("write %d: %s came %d times and is %d times among the dead letters: %+v", l.At, id, came[id], dead[id], from[id])
+			l.where(b)
 		case l.stored[id] && !l.asked[id] && places == 0:
 			l.Errorf("write %d: %s is lost", l.At, id)
 			l.where(b)
