@@ -3,6 +3,7 @@ package pop
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,4 +123,51 @@ func TestHandedBackRetryWakesAnyQueue(t *testing.T) {
 			t.Errorf("%d messages after %v", again.Messages(), time.Since(began))
 		}
 	})
+}
+
+// The revive loop comes to a delivery between the moment that a change has named it anew and
+// the moment that the change is queued for its commit. A crash right after the copy is written
+// must find the delivery in the database, or the message would be there twice (P6).
+func TestLapseBeforeTheChangeIsQueued(t *testing.T) {
+	b := newTestBroker(t, true)
+	b.open(false)
+	b.topic("T", "", 1)
+	b.send("T", 0, "x", "", "")
+	r := Request{Group: "g", Topic: "T", QueueID: -1, Max: 32, Invisible: 100}
+	pass := func(ms int64) { // no loop waits here that Advance could wait for
+		for end := b.pop.now() + ms; b.pop.now() <= end; {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if res := popNow(t, b, r); res.Messages() != 1 {
+		t.Fatalf("%d messages", res.Messages())
+	}
+	w := b.pop.window(windowKey{"g", "T", 0})
+	w.mu.Lock()
+	b.pop.splitLocked(w, w.findLocked(0), 0, Changed{PopTime: b.pop.now() + 1}, false)
+	w.mu.Unlock()
+	pass(1)
+	b.store.onDispatch = nil // the crash comes before the copy is dispatched
+	b.pop.reviveDue()
+	b.crash(100, rand.New(rand.NewPCG(1, 1)), false)
+	for _, d := range slices.Clone(b.store.recent) {
+		b.store.dispatch(d)
+	}
+	came := 0
+	for range 3 {
+		res := popNow(t, b, r)
+		came += res.Messages()
+		for i := range res.Batches {
+			for j := range res.Batches[i].Records {
+				b.pop.Ack("g", "T", res.Handle(&res.Batches[i], &res.Batches[i].Records[j], "b"), b.fatal)
+			}
+		}
+		pass(100)
+		for b.pop.reviveDue() {
+		}
+	}
+	if came != 1 {
+		t.Errorf("the message came %d times", came)
+	}
+	b.close()
 }

@@ -64,6 +64,7 @@ func (p *Popper) reviveDue() bool {
 	var claims []*lapsing
 	for _, r := range round {
 		if l := p.lapse(r, now); l != nil {
+			p.changed(l.w, nil) // whoever changed it last may not have come to that yet
 			claims = append(claims, l)
 		}
 	}
