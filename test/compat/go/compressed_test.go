@@ -164,10 +164,10 @@ func TestCompressedBodies(t *testing.T) {
 		push, err := rmq.NewPushConsumer(v5Config(s, group), rmq.WithPushAwaitDuration(5*time.Second),
 			rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: expression}),
 			rmq.WithPushConsumptionThreadCount(4), rmq.WithPushMaxCacheMessageCount(1024),
-			rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: func(m *rmq.MessageView) rmq.ConsumerResult {
+			rmq.WithPushMessageListener(whileRunning(t, func(m *rmq.MessageView) rmq.ConsumerResult {
 				v5.got(t, "gRPC client, "+kind, m.GetBody(), m.GetProperties())
 				return rmq.SUCCESS
-			}}))
+			})))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,10 +113,10 @@ func TestV5SQL92(t *testing.T) {
 		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: rmq.NewFilterExpressionWithType(filterText, rmq.SQL92)}),
 		rmq.WithPushConsumptionThreadCount(4),
 		rmq.WithPushMaxCacheMessageCount(1024),
-		rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: func(mv *rmq.MessageView) rmq.ConsumerResult {
+		rmq.WithPushMessageListener(whileRunning(t, func(mv *rmq.MessageView) rmq.ConsumerResult {
 			in.received(mv.GetProperties()["number"])
 			return rmq.SUCCESS
-		}}))
+		})))
 	if err != nil {
 		t.Fatal(err)
 	}

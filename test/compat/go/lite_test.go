@@ -41,7 +41,7 @@ func newLitePush(t *testing.T, s server, topic, group string, consume func(m *rm
 	var err error
 	c.LitePushConsumer, err = rmq.NewLitePushConsumer(v5Config(s, group), rmq.NewLitePushConsumerConfig(topic, 30*time.Second),
 		rmq.WithPushAwaitDuration(5*time.Second), rmq.WithPushConsumptionThreadCount(8),
-		rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: func(m *rmq.MessageView) rmq.ConsumerResult {
+		rmq.WithPushMessageListener(whileRunning(t, func(m *rmq.MessageView) rmq.ConsumerResult {
 			if r := consume(m); r != rmq.SUCCESS {
 				return r
 			}
@@ -54,7 +54,7 @@ func newLitePush(t *testing.T, s server, topic, group string, consume func(m *rm
 			default:
 			}
 			return rmq.SUCCESS
-		}}))
+		})))
 	if err != nil {
 		t.Fatal(err)
 	}

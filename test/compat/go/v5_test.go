@@ -23,6 +23,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// whileRunning is a listener that tells nothing any more when its test is over: what comes while
+// the consumer stops is nobody's.
+func whileRunning(t *testing.T, consume func(*rmq.MessageView) rmq.ConsumerResult) *rmq.FuncMessageListener {
+	return &rmq.FuncMessageListener{Consume: func(mv *rmq.MessageView) rmq.ConsumerResult {
+		if t.Context().Err() != nil {
+			return rmq.FAILURE
+		}
+		return consume(mv)
+	}}
+}
+
 // stopLater stops a consumer that its test needs no more. A push consumer waits for the end of its
 // long poll; nobody waits for that.
 func stopLater(c interface{ GracefulStop() error }) { go c.GracefulStop() }
@@ -65,7 +76,7 @@ func v5Push(t *testing.T, s server, group, topic string, consume func(*rmq.Messa
 		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: rmq.SUB_ALL}),
 		rmq.WithPushConsumptionThreadCount(16),
 		rmq.WithPushMaxCacheMessageCount(1024),
-		rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: consume}))
+		rmq.WithPushMessageListener(whileRunning(t, consume)))
 	if err != nil {
 		t.Fatal(err)
 	}
