@@ -78,7 +78,7 @@ func TestStartReadsTheTailOnly(t *testing.T) {
 func TestStartOfALargeStore(t *testing.T) {
 	mib := env("STORE_MIB", 0)
 	if mib == 0 {
-		t.Skip("set STORE_MIB to the size of the log, and STORE_QUEUES; make large does")
+		t.Skip("a log of gigabytes on the real disk; runs with STORE_MIB and STORE_QUEUES set, as by make large")
 	}
 	queues := env("STORE_QUEUES", 8)
 	o := storage.Options{FS: vfs.Default, Dir: t.TempDir()}
@@ -135,7 +135,7 @@ func TestStartOfALargeStore(t *testing.T) {
 func TestManyTopics(t *testing.T) {
 	n := env("TOPICS", 0)
 	if n == 0 {
-		t.Skip("set TOPICS to their number")
+		t.Skip("hundreds of thousands of topics; runs with TOPICS set to their number, as by make large")
 	}
 	s, err := storetest.TryOpenLarge(t, storage.Options{FS: vfs.Default, Dir: t.TempDir()})
 	if err != nil {

@@ -3,12 +3,7 @@ package timer
 import (
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/bolidemq/bolide/internal/broker/topic"
-	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/storage"
-	"github.com/bolidemq/bolide/internal/storage/state"
 )
 
 func TestWindows(t *testing.T) {
@@ -22,16 +17,7 @@ func TestWindows(t *testing.T) {
 
 // What is taken at once is bounded in number and in bytes, of more than one message.
 func TestTakeIsBounded(t *testing.T) {
-	db, err := state.Open(state.Options{FS: vfs.NewMem(), Dir: "state"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	w, err := OpenWheel(WheelOptions{State: db, Topic: func(name string) (*topic.Config, bool) { return topic.New(name), true }, Clock: clock.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.alarm.Stop()
+	w := bareWheel(t)
 	now := w.o.Clock.WallMilli()
 	add := func(n int, size int32) {
 		for range n {

@@ -14,19 +14,26 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
-// A recall whose record can't be written answers all who have joined it, up to the last one:
-// who comes later has a claim of its own.
-func TestFailedRecallAnswersAll(t *testing.T) {
+// bareWheel is a wheel over an empty database, without a store and without its loop.
+func bareWheel(t *testing.T) *Wheel {
+	t.Helper()
 	db, err := state.Open(state.Options{FS: vfs.NewMem(), Dir: "state"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	t.Cleanup(func() { db.Close() })
 	w, err := OpenWheel(WheelOptions{State: db, Topic: func(name string) (*topic.Config, bool) { return topic.New(name), true }, Clock: clock.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.alarm.Stop()
+	t.Cleanup(w.alarm.Stop)
+	return w
+}
+
+// A recall whose record can't be written answers all who have joined it, up to the last one:
+// who comes later has a claim of its own.
+func TestFailedRecallAnswersAll(t *testing.T) {
+	w := bareWheel(t)
 	due := w.o.Clock.NowMilli() + 3_600_000
 	w.Arrived(&storage.Dispatched{Due: due, RealTopic: "T"})
 	p, h, failed := place{due, 0}, message.RecallHandle{Topic: "T", Due: due}, errors.New("no room")
