@@ -81,6 +81,10 @@ func (t *together) one(err error) {
 // recallPlace takes what waits at a place back.
 func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done func(error)) {
 	c, err := w.claimRecall(p, h, done)
+	if errors.Is(err, ErrRecallLate) {
+		w.o.Store.CatchUp() // its key may have been indexed before the wheel was told of it
+		c, err = w.claimRecall(p, h, done)
+	}
 	switch {
 	case errors.Is(err, ErrRecallLate):
 		done(w.becameOf(p, h, err))
@@ -92,10 +96,9 @@ func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done 
 	}
 }
 
-// becameOf is the answer for a place where nothing waits any more: late, unless a recall or a
-// move was faster.
+// becameOf is the answer for a place where nothing waits any more, as the log that was
+// dispatched until now tells it: late, unless a recall or a move was faster.
 func (w *Wheel) becameOf(p place, h message.RecallHandle, late error) error {
-	w.o.Store.CatchUp()
 	found, err := w.lookUp(h)
 	switch {
 	case err != nil:
