@@ -13,8 +13,9 @@ func configCommand() *cobra.Command {
 	var check string
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Print every setting with its default and what it may be, or check a file",
-		Long: "Prints a settings file with every default, for --config of the server commands.\n" +
+		Short: "Print every setting with its meaning and its default, or check a file",
+		Long: "Prints a settings file for --config of the server commands: what each setting means, its unit and\n" +
+			"what it may be, and its default.\n" +
 			"With --check it says what is wrong with a file.",
 		Args: none,
 	}

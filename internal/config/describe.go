@@ -7,12 +7,13 @@ import (
 )
 
 // Describe is the settings of all options as a file: each with its default, commented out,
-// below what it may be and whether it can change while the server runs, or why it does
-// nothing.
+// below what it is, what it may be and whether it can change while the server runs, or why it
+// does nothing.
 func Describe() string {
 	var b strings.Builder
 	b.WriteString("# Settings of bolide, each with its default. Take the # away from those to change and start\n" +
 		"# with --config FILE. The names are those of Apache RocketMQ.\n")
+	printed := make(map[string]bool)
 	broker, store, namesrv, proxy := DefaultBroker(), DefaultStore(), DefaultNamesrv(), DefaultProxy()
 	for _, part := range []struct {
 		title  string
@@ -26,10 +27,33 @@ func Describe() string {
 			if name == "" || name == "storePathRootDir" { // --data takes its place
 				continue
 			}
-			fmt.Fprintf(&b, "\n# %s\n#%s=%v\n", allowed(f), name, v.Field(i).Interface())
+			fmt.Fprintf(&b, "\n%s%s", comment(f.Tag.Get("about")), comment(allowed(f)))
+			if printed[name] { // one line for all that take it
+				fmt.Fprintf(&b, "# This is %s, as above.\n", name)
+				continue
+			}
+			printed[name] = true
+			fmt.Fprintf(&b, "#%s=%v\n", name, v.Field(i).Interface())
 		}
 	}
 	return b.String()
+}
+
+// commentWidth is where the lines of a comment end.
+const commentWidth = 100
+
+// comment is text in lines that begin with a #.
+func comment(text string) string {
+	var b strings.Builder
+	line := "#"
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > commentWidth {
+			b.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
 }
 
 // allowed says what a setting may be.
@@ -45,14 +69,15 @@ func allowed(f reflect.StructField) string {
 			what = strings.ReplaceAll(one, ",", " or ")
 		}
 	default:
+		if what = tag.Get("unit"); what == "" {
+			what = "a number"
+		}
 		low, high := tag.Get("min"), tag.Get("max")
 		switch {
 		case low != "" && high != "":
-			what = "a number from " + low + " to " + high
+			what += ", " + low + " to " + high
 		case low != "":
-			what = "a number from " + low + " on"
-		default:
-			what = "a number"
+			what += ", " + low + " or more"
 		}
 	}
 	switch why := tag.Get("idle"); {
