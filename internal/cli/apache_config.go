@@ -109,10 +109,10 @@ func (f *serverFlags) takeAddresses(c *cobra.Command, kind config.ApacheKind, al
 	}
 	for _, name := range []string{"namesrvAddr", "metricsExporterType", "metricsPromExporterHost", "metricsPromExporterPort"} {
 		value, ok := take(name)
-		if ok && name == "namesrvAddr" && !f.Roles.Namesrv && !c.Flags().Changed("namesrv") {
-			f.Namesrvs = strings.FieldsFunc(value, func(r rune) bool { return r == ';' || r == ',' })
-		} else if ok && name != "namesrvAddr" {
+		if ok && name != "namesrvAddr" {
 			f.ignored = append(f.ignored, name)
+		} else if _, said := f.Settings[name]; ok && !said && !f.Roles.Namesrv { // else it is this very process
+			f.Settings[name] = value
 		}
 	}
 	return nil

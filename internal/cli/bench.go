@@ -71,7 +71,7 @@ func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pfl
 		}
 		o := w.options(f.options)
 		o.Protocol = bench.Protocol(f.protocol)
-		o.Namesrv, _, _ = strings.Cut(o.Namesrv, ";") // NAMESRV_ADDR may list several
+		o.Namesrv = answering(o.Namesrv)
 		o.Server = processes(f.pids)
 		progress := !f.quiet && interactive(c.ErrOrStderr())
 		if progress {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -29,18 +28,10 @@ func (r *remote) flags(c *cobra.Command) {
 	addressVar(c.PersistentFlags(), &r.namesrv, "namesrv", "n", standardNamesrv(), "`HOST:PORT` of the name server, or any port of a bolide server; NAMESRV_ADDR sets the default")
 }
 
-// standardNamesrv is the name server of who names none.
-func standardNamesrv() string {
-	if set := os.Getenv("NAMESRV_ADDR"); set != "" {
-		return set
-	}
-	return "127.0.0.1:9876"
-}
-
 // open connects, as far as there is something to connect to; the caller closes.
 func (r *remote) open() {
 	r.client = transport.NewClient(transport.ClientOptions{})
-	r.namesrv, _, _ = strings.Cut(r.namesrv, ";")
+	r.namesrv = answering(r.namesrv)
 }
 
 func (r *remote) close() { r.client.Close() }

@@ -53,6 +53,11 @@ func proxyCommand() *cobra.Command {
 func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	f := &serverFlags{}
 	f.Roles = roles
+	return f.command(name, short)
+}
+
+func (f *serverFlags) command(name, short string) *cobra.Command {
+	roles := f.Roles
 	c := &cobra.Command{
 		Use:   name,
 		Short: short,
@@ -71,7 +76,11 @@ func runCommand(name, short string, roles node.Roles) *cobra.Command {
 	}
 	if roles.Broker {
 		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel two below it)")
-		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, "`HOST:PORT,...` of other name servers to register with")
+		others := "`HOST:PORT,...` of other name servers to register with"
+		if !roles.Namesrv {
+			others = "`HOST:PORT,...` of the name servers to register with (default: namesrvAddr of a file, else NAMESRV_ADDR of the environment)"
+		}
+		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, others)
 		fs.StringVar(&f.MetricsAddr, "metrics-addr", "", "`HOST:PORT` of the page that Prometheus reads (default none; Apache's port is 5557)")
 		fs.StringVar(&f.Advertise, "advertise", "", "`HOST:PORT` that clients are told, where they can't reach what is listened on")
 	}
@@ -94,11 +103,6 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", f.logLevel)
 	}
-	for _, at := range f.Namesrvs {
-		if err := hostPort(at); err != nil {
-			return fmt.Errorf("--namesrv %w, not %q", err, at)
-		}
-	}
 	if err := f.readSettings(); err != nil {
 		return err
 	}
@@ -107,6 +111,9 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	}
 	f.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	f.Out = c.OutOrStdout()
+	if err := f.nameServers(c); err != nil {
+		return err
+	}
 	if len(f.ignored) > 0 {
 		f.Log.Warn("settings of --apache-config that mean nothing here are passed over", "settings", strings.Join(f.ignored, ", "))
 	}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/broker/register"
+)
+
+// namesrvVariable is where Apache's servers, tools and clients find the name servers that
+// nobody has told them: HOST:PORT, several with semicolons between them.
+const namesrvVariable = "NAMESRV_ADDR"
+
+// standardNamesrv is the name server of a client command that names none.
+func standardNamesrv() string {
+	if set := os.Getenv(namesrvVariable); set != "" {
+		return set
+	}
+	return "127.0.0.1:9876"
+}
+
+// answering is the first of several servers that takes a connection, the last where no other
+// does: what one of them knows, the others know, too.
+func answering(list string) string {
+	all := register.SplitAddresses(list)
+	if len(all) == 0 {
+		return list
+	}
+	for _, at := range all[:len(all)-1] {
+		if conn, err := net.DialTimeout("tcp", at, time.Second); err == nil {
+			conn.Close()
+			return at
+		}
+	}
+	return all[len(all)-1]
+}
+
+// nameServers settles whom a broker registers with: with those that --namesrv names, else with
+// those of a file or of --set, else with those of the environment, as Apache's broker does. A
+// process that is a name server itself leaves the environment alone: there the variable says
+// where clients find this one.
+func (f *serverFlags) nameServers(c *cobra.Command) error {
+	if !f.Roles.Broker {
+		return nil
+	}
+	source, given := "--namesrv", f.Namesrvs
+	if !c.Flags().Changed("namesrv") {
+		if list, said := f.Settings["namesrvAddr"]; said {
+			source, given = "namesrvAddr", []string{list}
+		} else if !f.Roles.Namesrv {
+			source, given = namesrvVariable, []string{os.Getenv(namesrvVariable)}
+		}
+	}
+	var all []string
+	for _, list := range given {
+		for _, at := range register.SplitAddresses(list) {
+			if err := hostPort(at); err != nil {
+				return fmt.Errorf("%s %w, not %q", source, err, list)
+			}
+			all = append(all, at)
+		}
+	}
+	f.Settings["namesrvAddr"], f.Namesrvs = strings.Join(all, ";"), nil
+	if source == namesrvVariable && len(all) > 0 {
+		f.Log.Info("the environment names the name servers to register with", namesrvVariable, f.Settings["namesrvAddr"])
+	}
+	return nil
+}
