@@ -70,6 +70,7 @@ type Options struct {
 // Tuning is sizes that only tests make small. Zero fields take the defaults.
 type Tuning struct {
 	IndexSlots, IndexEntries int
+	QueryRecords             int   // whose keys have one hash, that a query by key looks at
 	MaxWaiting               int   // suspended requests in all
 	NearTimers               int   // timers whose places are kept in memory
 	WheelSlots, TimerLog     int64 // of Apache's timer files

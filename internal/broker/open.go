@@ -199,7 +199,8 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 			return errors.Join(b.Timer.Keep(end), b.Wheel.Move(ctx, end), b.Txn.Keep(end))
 		},
 		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
-		Lights: b.State.Shelf(state.LightQueues), MaxLights: func() int { return maxLights(o.StoreConfig.Get()) },
+		QueryRecords: o.Tune.QueryRecords,
+		Lights:       b.State.Shelf(state.LightQueues), MaxLights: func() int { return maxLights(o.StoreConfig.Get()) },
 		ExportLights: func() bool { return o.StoreConfig.Get().LightQueuesForApache },
 	}
 	if sc.FlushDiskType == "SYNC_FLUSH" {

@@ -40,6 +40,9 @@ var (
 	ErrWrite = commitlog.ErrWrite
 	// ErrNotFound says that there is no record at an offset.
 	ErrNotFound = errors.New("no such record")
+	// ErrCrowdedHash says that a query by key has ended before it had looked at every record
+	// whose key has the hash of the one that was asked for.
+	ErrCrowdedHash = errors.New("too many messages have keys of one hash")
 	// ErrTooManyLights says that there may be no more queues that messages get into beside
 	// their own.
 	ErrTooManyLights = errors.New("too many light queues")
@@ -76,6 +79,7 @@ type Options struct {
 	MaxOpenBytes       int64         // appended but not yet written or dispatched: 64 MiB
 	BusyAfter          time.Duration // how long Append may wait for room: 8 s
 	MaxOpenFiles       int           // of consume queues and the index: 512
+	QueryRecords       int           // whose keys have one hash, that a query by key looks at: 100,000
 
 	StoreHost   netip.AddrPort  // written into records that come without one
 	DelayLevels []time.Duration // nil: Apache's 18 levels
@@ -140,6 +144,7 @@ func (o *Options) fill() {
 	set(&o.MaxOpenBytes, 64<<20)
 	set(&o.BusyAfter, 8*time.Second)
 	set(&o.MaxOpenFiles, 512)
+	set(&o.QueryRecords, 100_000)
 	if o.DelayLevels == nil {
 		for _, s := range []int{1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200} {
 			o.DelayLevels = append(o.DelayLevels, time.Duration(s)*time.Second)

@@ -22,9 +22,9 @@ import (
 
 // Engine is one open store.
 //
-// Four loops work on it, each owner of its part: the log's writer; the dispatcher, which
+// Five loops work on it, each owner of its part: the log's writer; the dispatcher, which
 // adds to queues and index, as the writer does for it when a few records come alone; the flusher, which syncs and writes checkpoints;
-// the retention, the only one to delete log files.
+// the retention, the only one to delete log files; the queries by key that take long.
 type Engine struct {
 	opt    Options
 	pool   *segment.Pool
@@ -33,6 +33,8 @@ type Engine struct {
 	index  *keyindex.Index
 	traits traits
 	tags   tagNames
+
+	searches searches
 
 	full   atomic.Bool // over the full watermark
 	broken atomic.Bool // queues or index can't be trusted to be complete: no more checkpoints
@@ -69,6 +71,7 @@ func Open(o Options) (*Engine, error) {
 	o.fill()
 	e := &Engine{opt: o, pool: segment.NewPool(o.FS, o.MaxOpenFiles), dirty: make(chan struct{}, 1)}
 	e.moved = sync.NewCond(&e.dispatching)
+	e.searches.wake = make(chan struct{}, 1)
 	log, err := commitlog.Open[note](commitlog.Options{
 		Pool: e.pool, Dir: e.path("commitlog"), Size: o.LogSegmentSize, Sync: o.Flush == Sync,
 		MaxOpen: o.MaxOpenBytes, Keep: min(keepInMemory, o.MaxOpenBytes), Chunk: int(min(chunkSize, o.LogSegmentSize)),
@@ -99,6 +102,7 @@ func (e *Engine) Loops() []Loop {
 		{"dispatcher", e.dispatch},
 		{"flusher", e.flush},
 		{"retention", e.retain},
+		{"key queries", e.search},
 	}
 }
 

@@ -1,6 +1,8 @@
 package storage_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -14,17 +16,42 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
+// alike is one of 8,192 keys that all have one hash: Aa and BB have, in Java.
+func alike(i int) string {
+	var k strings.Builder
+	for bit := range 13 {
+		k.WriteString([]string{"Aa", "BB"}[i>>bit&1])
+	}
+	return k.String()
+}
+
+func withKey(i int) *message.Message {
+	m := storetest.Message("orders", 0, i, 100)
+	m.Properties = message.Properties("KEYS\x01" + alike(i) + "\x02")
+	return m
+}
+
+func query(i int) storage.KeyQuery {
+	return storage.KeyQuery{Topic: "orders", Key: alike(i), Max: 1, End: math.MaxInt64 / 2}
+}
+
+type answer struct {
+	found []storage.Record
+	err   error
+}
+
+// find waits for what a query by key finds.
+func find(e *storage.Engine, i int) ([]storage.Record, error) {
+	c := make(chan answer, 1)
+	e.FindKey(query(i), func(found []storage.Record, err error) { c <- answer{found, err} })
+	a := <-c
+	return a.found, a.err
+}
+
 // Keys that all have one hash cost an append nothing, and a query at most a look at each
 // record: reads of the oldest grow with their number, not faster. The long form, a million
 // of them on the built binary, is in test/scale.
 func TestKeysOfOneHash(t *testing.T) {
-	key := func(i int) string { // Aa and BB have one hash in Java
-		var k strings.Builder
-		for bit := range 13 {
-			k.WriteString([]string{"Aa", "BB"}[i>>bit&1])
-		}
-		return k.String()
-	}
 	reads := func(many int) (appends, oldest int64) {
 		var n atomic.Int64
 		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -36,15 +63,13 @@ func TestKeysOfOneHash(t *testing.T) {
 		s := storetest.Open(t, storage.Options{FS: fs, LogSegmentSize: 256 << 10, IndexEntries: 50_000})
 		before := n.Load()
 		for i := range many {
-			m := storetest.Message("orders", 0, i, 100)
-			m.Properties = message.Properties("KEYS\x01" + key(i) + "\x02")
-			s.MustAppend(m)
+			s.MustAppend(withKey(i))
 		}
 		awaitCheckpoint(t, s)
 		appends = n.Load() - before
 		for _, i := range []int{many - 1, many / 2, 0} {
 			before = n.Load()
-			found, err := s.QueryKey("orders", key(i), 10, 0, math.MaxInt64/2)
+			found, err := find(s.Engine, i)
 			if err != nil || len(found) != 1 || found[0].QueueOffset != int64(i) {
 				t.Fatalf("key %d of %d: %d found, %v", i, many, len(found), err)
 			}
@@ -56,5 +81,105 @@ func TestKeysOfOneHash(t *testing.T) {
 	t.Logf("reads of the appends %d and %d, of the query for the oldest key %d and %d", few, many, fewOldest, manyOldest)
 	if many > 9*few+9 || manyOldest > 9*fewOldest+9 {
 		t.Error("eight times the keys take more than eight times the reads")
+	}
+}
+
+// crowded is a store with many keys of one hash in which no loop runs, and the loop of the
+// queries by key.
+func crowded(t *testing.T, many int) (*storage.Engine, func(context.Context) error) {
+	t.Helper()
+	o := storetest.Small(storage.Options{LogSegmentSize: 256 << 10, IndexEntries: 50_000, QueryRecords: 4000})
+	filled, err := storetest.TryOpen(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		filled.MustAppend(withKey(i))
+	}
+	filled.CloseChecked()
+	e, err := storage.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, l := range e.Loops() {
+		if l.Name == "key queries" {
+			return e, l.Run
+		}
+	}
+	t.Fatal("no loop for queries by key")
+	return nil, nil
+}
+
+// Whoever asks does little himself: what takes long is left to a loop, which ends it at a limit.
+func TestQueriesThatTakeLong(t *testing.T) {
+	e, loop := crowded(t, 6000)
+	answers := make(chan answer, 1)
+	ask := func(i int) {
+		e.FindKey(query(i), func(found []storage.Record, err error) { answers <- answer{found, err} })
+	}
+	if found, err := e.QueryKey("orders", alike(3000), 10, 0, math.MaxInt64/2); len(found) != 0 || !errors.Is(err, storage.ErrCrowdedHash) {
+		t.Errorf("an old one, by who can't wait: %d, %v", len(found), err)
+	}
+	ask(3000)
+	select {
+	case a := <-answers:
+		t.Fatalf("who asks was kept until the answer: %d, %v", len(a.found), a.err)
+	default:
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- loop(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	if a := <-answers; a.err != nil || len(a.found) != 1 || a.found[0].QueueOffset != 3000 {
+		t.Errorf("an old one: %d, %v", len(a.found), a.err)
+	}
+	for _, c := range []struct {
+		i    int
+		want error
+	}{{5900, nil}, {2000, nil}, {1999, storage.ErrCrowdedHash}, {0, storage.ErrCrowdedHash}} {
+		ask(c.i)
+		a := <-answers
+		if !errors.Is(a.err, c.want) || (len(a.found) == 1) != (c.want == nil) {
+			t.Errorf("%d: %d, %v", c.i, len(a.found), a.err)
+		}
+		if c.want != nil && !strings.Contains(a.err.Error(), "newest 4000 of topic orders") {
+			t.Errorf("%d: %v", c.i, a.err)
+		}
+	}
+}
+
+// What takes long is bounded in number, too, and a stop answers it.
+func TestQueriesThatTakeLongAtAStop(t *testing.T) {
+	e, loop := crowded(t, 3000)
+	answers := make(chan answer, 100)
+	ask := func() { e.FindKey(query(0), func(found []storage.Record, err error) { answers <- answer{found, err} }) }
+	asked := 0
+	for ; len(answers) == 0; asked++ {
+		if asked == cap(answers) {
+			t.Fatalf("%d queries wait", asked)
+		}
+		ask()
+	}
+	if a := <-answers; !errors.Is(a.err, storage.ErrBusy) {
+		t.Errorf("query %d: %v", asked, a.err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := loop(ctx); err != nil {
+		t.Error(err)
+	}
+	for range asked - 1 {
+		if a := <-answers; !errors.Is(a.err, storage.ErrClosed) {
+			t.Errorf("%d, %v", len(a.found), a.err)
+		}
+	}
+	ask()
+	if a := <-answers; !errors.Is(a.err, storage.ErrClosed) {
+		t.Errorf("after the stop: %v", a.err)
 	}
 }

@@ -93,6 +93,18 @@ var remotingDifferences = []difference{
 			return w.says(w.pullBy(topic, "TAG", "Aa"))
 		},
 	}, {
+		row: "query by key, where other messages have keys of the same hash", apache: `0 .*`, bolide: `22 .*`,
+		ask: func(w *wire) string {
+			topic := w.topic(1)
+			w.ok(w.send(topic, "x", "KEYS\x01BB\x02"))
+			query := func(key string) *remoting.Command {
+				return w.call(w.broker(), remoting.ReqQueryMessage, &remoting.QueryMessageRequest{Topic: topic, Key: key, MaxNum: 32,
+					EndTimestamp: time.Now().Add(time.Hour).UnixMilli()}, nil)
+			}
+			w.until("the index", func() bool { return query("BB").Code == remoting.ResSuccess })
+			return w.says(query("Aa"))
+		},
+	}, {
 		row: "filter expression of more than 64 KiB", apache: `20 .*`, bolide: `23 .*`,
 		ask: func(w *wire) string {
 			return w.says(w.pullBy(w.filled("a"), "TAG", strings.Repeat("tag || ", 10_000)+"*"))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/publish"
+	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
@@ -152,6 +153,8 @@ func (w *Wheel) findRecalled(h message.RecallHandle) (*found, error) {
 		f, err = w.lookUp(h)
 	}
 	switch {
+	case errors.Is(err, storage.ErrCrowdedHash):
+		return nil, fmt.Errorf("%w: %w", ErrRecallUnknown, err)
 	case err != nil:
 		return nil, fmt.Errorf("find the message of a recall handle: %w", err)
 	case f.nothing():

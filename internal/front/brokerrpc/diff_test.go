@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -118,5 +119,42 @@ func TestDiffLargestBatch(t *testing.T) {
 	h.Batch = true
 	if r := n.call(remoting.ReqSendBatchMessage, h, bytes.Repeat(one, maxBatch+1)); r.Code != remoting.ResMessageIllegal || !strings.Contains(r.Remark, "65536") {
 		t.Errorf("%d %q", r.Code, r.Remark)
+	}
+}
+
+// TestDiffCrowdedHash: Apache answers with the newest messages whose keys have the hash of
+// the key, whatever their keys; its clients keep those that have it, and find none behind
+// them. Here the key itself is looked for, up to a limit; the limit is told.
+func TestDiffCrowdedHash(t *testing.T) {
+	n := newNode(t)
+	n.topic("T", 1)
+	const many = 3500
+	key := func(i int) string { // Aa and BB have one hash in Java
+		var k strings.Builder
+		for bit := range 12 {
+			k.WriteString([]string{"Aa", "BB"}[i>>bit&1])
+		}
+		return k.String()
+	}
+	for from := 0; from < many; from += 500 {
+		var batch []byte
+		for i := from; i < from+500; i++ {
+			batch, _ = message.AppendBatch(batch, &message.Message{Body: []byte(key(i)), Properties: message.Properties("KEYS\x01" + key(i) + "\x02")})
+		}
+		h := sendHeader("T", 0, "")
+		h.Batch = true
+		n.ok(remoting.ReqSendBatchMessage, h, batch, nil)
+	}
+	until(t, "dispatch", func() bool { return n.Store.MaxOffset("T", 0) == many })
+	ask := func(i int) *remoting.Command {
+		return n.call(remoting.ReqQueryMessage, &remoting.QueryMessageRequest{Topic: "T", Key: key(i), MaxNum: 32, EndTimestamp: time.Now().Add(time.Hour).UnixMilli()}, nil)
+	}
+	for _, i := range []int{many - 1, many - 2000, many - 3000} {
+		if got := records(t, ask(i).Body); len(got) != 1 || string(got[0].Body) != key(i) {
+			t.Errorf("message %d: %d", i, len(got))
+		}
+	}
+	if r := ask(0); r.Code != remoting.ResQueryNotFound || !strings.Contains(r.Remark, "newest 3000") || !strings.Contains(r.Remark, "narrower range of time") {
+		t.Errorf("the oldest: %d %q", r.Code, r.Remark)
 	}
 }

@@ -41,7 +41,7 @@ func startNode(t testing.TB, fs vfs.FS, tune ...func(*config.Broker, *config.Sto
 		f(&bc, &sc)
 	}
 	b, err := broker.Open(broker.Options{FS: fs, Dir: "data", Broker: config.NewLive(bc), StoreConfig: config.NewLive(sc),
-		StoreHost: netip.MustParseAddrPort("127.0.0.1:10911"), Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, MaxWaiting: 1000, WheelSlots: 10_000, TimerLog: 2000}})
+		StoreHost: netip.MustParseAddrPort("127.0.0.1:10911"), Tune: broker.Tuning{IndexSlots: 100, IndexEntries: 1000, QueryRecords: 3000, MaxWaiting: 1000, WheelSlots: 10_000, TimerLog: 2000}})
 	if err != nil {
 		t.Fatal(err)
 	}

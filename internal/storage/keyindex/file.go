@@ -224,31 +224,18 @@ func (v *view) entry(n int32) (entry, error) {
 	return decodeEntry(v.block[int(n-from)*entrySize:]), nil
 }
 
-// walk follows a slot's chain; more is false when visit has had enough.
-func (v *view) walk(hash int32, begin, end int64, visit func(int64) bool) (more bool, err error) {
+// newest is the number of the newest entry of the hash's slot, 0 when there is none.
+func (v *view) newest(hash int32) (int32, error) {
 	n := v.slot
 	if n < 0 {
 		var b [slotSize]byte
 		if _, err := v.f.ReadAt(b[:], v.f.slotAt(int(hash)%v.f.index.opt.Slots)); err != nil {
-			return false, err
+			return 0, err
 		}
 		n = int32(be.Uint32(b[:]))
 	}
-	for n > 0 && n < v.head.count {
-		e, err := v.entry(n)
-		if err != nil {
-			return false, err
-		}
-		// The entry knows whole seconds only: ask a second more on either side, the caller
-		// looks at the record itself.
-		at := v.head.firstTime + int64(e.seconds)*1000
-		if e.hash == hash && at+1000 > begin && at-1000 <= end && !visit(e.offset) {
-			return false, nil
-		}
-		if e.prev >= n || at+1000 <= begin {
-			break
-		}
-		n = e.prev
+	if n < 0 || n >= v.head.count {
+		return 0, nil
 	}
-	return true, nil
+	return n, nil
 }

@@ -261,31 +261,6 @@ func (x *Index) Put(offset, storeTime int64, hashes []int32) error {
 	return nil
 }
 
-// Query calls visit with the log offsets whose key has the hash and whose time lies in
-// [begin, end], newest first, until it returns false. Other keys may have the hash too.
-func (x *Index) Query(hash int32, begin, end int64, visit func(offset int64) bool) error {
-	x.mu.RLock()
-	files := append([]*file(nil), x.mu.files...)
-	x.mu.RUnlock()
-	for i := len(files) - 1; i >= 0; i-- {
-		f := files[i]
-		x.mu.RLock()
-		v := f.viewLocked(hash)
-		x.mu.RUnlock()
-		if v.head.count <= 1 || v.head.firstTime > end || v.head.lastTime+1000 < begin {
-			continue
-		}
-		more, err := v.walk(hash, begin, end, visit)
-		if err != nil {
-			return err
-		}
-		if !more || v.head.firstTime < begin {
-			return nil
-		}
-	}
-	return nil
-}
-
 // Flush writes and syncs everything, and returns how far each file now is.
 func (x *Index) Flush() ([]FileInfo, error) {
 	x.flushing.Lock()

@@ -71,8 +71,15 @@ func TestGoldenFile(t *testing.T) {
 // query gives the offsets of a hash.
 func query(t *testing.T, x *Index, hash int32, begin, end int64) (got []int64) {
 	t.Helper()
-	if err := x.Query(hash, begin, end, func(o int64) bool { got = append(got, o); return true }); err != nil {
-		t.Fatal(err)
+	for c := x.Find(hash, begin, end); !c.Over(); {
+		left := 3 // a walk goes on where it was left
+		offset, found, err := c.Next(&left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found {
+			got = append(got, offset)
+		}
 	}
 	return got
 }
