@@ -238,7 +238,7 @@ func goSuite(ctx context.Context, h *harness) error {
 	// Most cases that run beside others wait for real time.
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=15m", "-parallel=8", "-run", h.only, ".")
 	cmd.Dir = filepath.Join(h.root, "test", "compat", "go")
-	cmd.Env = h.env(fmt.Sprintf("COMPAT_COUNT=%d", h.count))
+	cmd.Env = h.env(fmt.Sprintf("COMPAT_COUNT=%d", h.count), "rocketmq.client.localOffsetStoreDir="+h.work)
 	return h.stream(cmd, func(line string) bool { return !strings.HasPrefix(line, "===") })
 }
 

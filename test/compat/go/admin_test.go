@@ -3,7 +3,6 @@ package compat
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -54,9 +53,11 @@ func ask(addr string, code int, fields map[string]string, body []byte) (answer, 
 	return a, json.Unmarshal(rest[:size], &a)
 }
 
-// createTopic makes a topic of 8 queues. kind is its message type, for example NORMAL.
-func (s server) createTopic(t *testing.T, topic, kind string) {
+// newTopic makes a topic of 8 queues, and returns its name. kind is its message type, for example
+// NORMAL.
+func (s server) newTopic(t *testing.T, kind string) string {
 	t.Helper()
+	topic := fresh(t, "topic")
 	a, err := ask(s.broker, 17, map[string]string{
 		"topic": topic, "defaultTopic": "TBW102", "readQueueNums": "8", "writeQueueNums": "8",
 		"perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
@@ -66,6 +67,7 @@ func (s server) createTopic(t *testing.T, topic, kind string) {
 		t.Fatalf("create topic %s: %v, code %d %q", topic, err, a.Code, a.Remark)
 	}
 	s.awaitRoute(t, topic)
+	return topic
 }
 
 // awaitRoute waits until the name server knows the topic.
@@ -84,14 +86,48 @@ func (s server) awaitRoute(t *testing.T, topic string) {
 	}
 }
 
-// createGroup makes a consumer group with this retry limit.
-func (s server) createGroup(t *testing.T, group string, retries int, orderly bool) {
+// newGroup makes a consumer group with this retry limit, and returns its name.
+func (s server) newGroup(t *testing.T, retries int, orderly bool) string {
 	t.Helper()
-	body := fmt.Sprintf(`{"groupName":%q,"consumeEnable":true,"consumeFromMinEnable":true,"consumeBroadcastEnable":true,`+
-		`"consumeMessageOrderly":%v,"retryQueueNums":1,"retryMaxTimes":%d,"brokerId":0,"whichBrokerWhenConsumeSlowly":1,`+
-		`"notifyConsumerIdsChangedEnable":true,"groupSysFlag":0,"consumeTimeoutMinute":15}`, group, orderly, retries)
-	a, err := ask(s.broker, 200, nil, []byte(body))
+	return s.newGroupWith(t, retries, orderly, map[string]string{})
+}
+
+// newLiteGroup makes a group that is bound to a topic of type LITE.
+func (s server) newLiteGroup(t *testing.T, topic string) string {
+	t.Helper()
+	return s.newGroupWith(t, 16, false, map[string]string{"+lite.bind.topic": topic})
+}
+
+func (s server) newGroupWith(t *testing.T, retries int, orderly bool, attributes map[string]string) string {
+	t.Helper()
+	group := fresh(t, "group")
+	body, err := json.Marshal(map[string]any{
+		"groupName": group, "consumeEnable": true, "consumeFromMinEnable": true, "consumeBroadcastEnable": true,
+		"consumeMessageOrderly": orderly, "retryQueueNums": 1, "retryMaxTimes": retries, "brokerId": 0, "whichBrokerWhenConsumeSlowly": 1,
+		"notifyConsumerIdsChangedEnable": true, "groupSysFlag": 0, "consumeTimeoutMinute": 15, "attributes": attributes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := ask(s.broker, 200, nil, body)
 	if err != nil || a.Code != 0 {
 		t.Fatalf("create group %s: %v, code %d %q", group, err, a.Code, a.Remark)
+	}
+	return group
+}
+
+// awaitDeadLetter waits for the group's first dead letter.
+func (s server) awaitDeadLetter(t *testing.T, group string) {
+	t.Helper()
+	deadline := time.Now().Add(90 * time.Second)
+	for {
+		a, err := ask(s.broker, 30, map[string]string{"topic": "%DLQ%" + group, "queueId": "0"}, nil)
+		if err == nil && a.Code == 0 && a.ExtFields["offset"] == "1" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no dead letter: %v %+v", err, a)
+		}
+		time.Sleep(200 * time.Millisecond)
 	}
 }

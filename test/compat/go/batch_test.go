@@ -1,9 +1,7 @@
 package compat
 
 import (
-	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +14,7 @@ import (
 func TestClassicGoBatch(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic := fresh(t, "topic")
-	s.createTopic(t, topic, "NORMAL")
+	topic := s.newTopic(t, "NORMAL")
 	const size, batches = 10, 5
 	l := newLedger(t, size*batches)
 	p := classicProducer(t, s)
@@ -31,40 +28,24 @@ func TestClassicGoBatch(t *testing.T) {
 		for seq := from; seq < from+size; seq++ {
 			batch = append(batch, classicMessage(topic, newSample(seq)))
 		}
-		r, err := p.SendSync(context.Background(), batch...)
-		if err != nil || r.Status != primitive.SendOK || len(strings.Split(r.OffsetMsgID, ",")) != size {
-			t.Fatalf("send a batch: %v, %v", r, err)
+		r := classicSend(t, p, batch...)
+		if len(strings.Split(r.OffsetMsgID, ",")) != size {
+			t.Fatalf("a batch of %d is answered with %v", size, r)
 		}
 		for i, m := range batch {
 			at[m.GetKeys()] = place{r.MessageQueue.QueueId, r.QueueOffset + int64(i)}
 		}
 	}
-	var mu sync.Mutex
-	got := map[string]place{}
-	c := classicPush(t, s, fresh(t, "group"))
-	err := c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, m := range messages {
-			got[m.GetKeys()] = place{m.Queue.QueueId, m.QueueOffset}
-			classicReceived(l, m)
-		}
-		return consumer.ConsumeSuccess, nil
+	got := gather[place]()
+	classicPush(t, s, fresh(t, "group"), topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		got.add(m.GetKeys(), place{m.Queue.QueueId, m.QueueOffset})
+		return l.classic(m)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
 	l.wait(time.Minute)
 	l.check()
-	mu.Lock()
-	defer mu.Unlock()
-	for key, want := range at {
-		if got[key] != want {
-			t.Errorf("%s came from %v, the answer said %v", key, got[key], want)
+	for key, places := range got.all() {
+		if places[0] != at[key] {
+			t.Errorf("%s came from %v, the answer said %v", key, places[0], at[key])
 		}
 	}
 }

@@ -2,7 +2,8 @@ package compat
 
 import (
 	"context"
-	"sync"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,14 +16,19 @@ import (
 
 func init() { rlog.SetLogLevel("fatal") }
 
-func classicProducer(t *testing.T, s server, options ...producer.Option) rocketmq.Producer {
-	t.Helper()
-	p, err := rocketmq.NewProducer(append([]producer.Option{
+// classicProducerOptions are those of a producer of its own; repeats are the ledger's, which counts them.
+func classicProducerOptions(t *testing.T, s server, more ...producer.Option) []producer.Option {
+	return append([]producer.Option{
 		producer.WithNameServer([]string{s.namesrv}),
 		producer.WithGroupName(fresh(t, "producers")),
 		producer.WithInstanceName(fresh(t, "instance")),
 		producer.WithRetry(0),
-	}, options...)...)
+	}, more...)
+}
+
+func classicProducer(t *testing.T, s server, options ...producer.Option) rocketmq.Producer {
+	t.Helper()
+	p, err := rocketmq.NewProducer(classicProducerOptions(t, s, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +39,47 @@ func classicProducer(t *testing.T, s server, options ...producer.Option) rocketm
 	return p
 }
 
-func classicPush(t *testing.T, s server, group string, options ...consumer.Option) rocketmq.PushConsumer {
+// classicSend sends one message, or several in a batch.
+func classicSend(t *testing.T, p rocketmq.Producer, messages ...*primitive.Message) *primitive.SendResult {
+	t.Helper()
+	r, err := p.SendSync(context.Background(), messages...)
+	if err != nil || r.Status != primitive.SendOK {
+		t.Fatalf("send: %v, %v", r, err)
+	}
+	return r
+}
+
+// classicPush starts a push consumer of all messages of a topic, one by one, for as long as its test runs.
+func classicPush(t *testing.T, s server, group, topic string, consume func(*primitive.MessageExt) consumer.ConsumeResult, options ...consumer.Option) rocketmq.PushConsumer {
+	t.Helper()
+	return classicPushOf(t, s, group, topic, consumer.MessageSelector{}, consume, options...)
+}
+
+func classicPushOf(t *testing.T, s server, group, topic string, filter consumer.MessageSelector, consume func(*primitive.MessageExt) consumer.ConsumeResult, options ...consumer.Option) rocketmq.PushConsumer {
 	t.Helper()
 	c, err := rocketmq.NewPushConsumer(append([]consumer.Option{
 		consumer.WithNameServer([]string{s.namesrv}),
 		consumer.WithGroupName(group),
 		consumer.WithInstance(fresh(t, "instance")),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+		consumer.WithConsumeMessageBatchMaxSize(1),
 	}, options...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	err = c.Subscribe(topic, filter, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+		if t.Context().Err() != nil {
+			return consumer.ConsumeRetryLater, nil // what comes after the test is nobody's
+		}
+		return consume(messages[0]), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatalf("start the push consumer: %v", err)
+	}
+	t.Cleanup(func() { c.Shutdown() })
 	return c
 }
 
@@ -60,8 +96,10 @@ func classicMessage(topic string, s sample) *primitive.Message {
 	return m
 }
 
-func classicReceived(l *ledger, m *primitive.MessageExt) {
+// classic is a listener that takes what the ledger expects.
+func (l *ledger) classic(m *primitive.MessageExt) consumer.ConsumeResult {
 	l.received(m.Body, m.GetKeys(), m.GetTags(), m.GetProperties())
+	return consumer.ConsumeSuccess
 }
 
 // classicSendAll sends two thirds alone and one third in batches of 10 (code 320).
@@ -93,22 +131,9 @@ func classicSendAll(l *ledger, p rocketmq.Producer, topic string) {
 // TestClassicGoPush sends with the classic producer and receives with a push consumer.
 func TestClassicGoPush(t *testing.T) {
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
+	topic := s.newTopic(t, "NORMAL")
 	l := newLedger(t, messageCount())
-	c := classicPush(t, s, group)
-	err := c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		for _, m := range messages {
-			classicReceived(l, m)
-		}
-		return consumer.ConsumeSuccess, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatalf("start the push consumer: %v", err)
-	}
+	c := classicPush(t, s, fresh(t, "group"), topic, l.classic)
 	classicSendAll(l, classicProducer(t, s), topic)
 	l.wait(3 * time.Minute)
 	if err := c.Shutdown(); err != nil {
@@ -120,8 +145,7 @@ func TestClassicGoPush(t *testing.T) {
 // TestClassicGoPull reads what was sent with a pull consumer that polls its assigned queues.
 func TestClassicGoPull(t *testing.T) {
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
+	topic, group := s.newTopic(t, "NORMAL"), fresh(t, "group")
 	l := newLedger(t, messageCount())
 	classicSendAll(l, classicProducer(t, s), topic)
 	c, err := rocketmq.NewPullConsumer(
@@ -152,7 +176,7 @@ func TestClassicGoPull(t *testing.T) {
 			continue // nothing new
 		}
 		for _, m := range request.GetMsgList() {
-			classicReceived(l, m)
+			l.classic(m)
 		}
 		c.ACK(context.Background(), request, consumer.ConsumeSuccess)
 	}
@@ -163,54 +187,49 @@ func TestClassicGoPull(t *testing.T) {
 }
 
 // TestClassicGoRetry: a message that is answered with "later" goes through send-back and comes
-// again as the next attempt; a second push consumer takes over what the first one left.
+// again as the next attempt.
 func TestClassicGoRetry(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	var mu sync.Mutex
-	attempts := map[string][]int32{}
-	done := make(chan struct{})
-	c := classicPush(t, s, group)
-	err := c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, m := range messages {
-			body := string(m.Body)
-			attempts[body] = append(attempts[body], m.ReconsumeTimes)
-			if m.ReconsumeTimes == 0 {
-				return consumer.ConsumeRetryLater, nil
-			}
+	topic := s.newTopic(t, "NORMAL")
+	attempts := gather[int32]()
+	classicPush(t, s, fresh(t, "group"), topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		attempts.add(string(m.Body), m.ReconsumeTimes)
+		if m.ReconsumeTimes == 0 {
+			return consumer.ConsumeRetryLater
 		}
-		if len(attempts["a"]) == 2 && len(attempts["b"]) == 2 {
-			close(done)
-		}
-		return consumer.ConsumeSuccess, nil
+		return consumer.ConsumeSuccess
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
 	p := classicProducer(t, s)
-	for _, body := range []string{"a", "b"} {
-		if _, err := p.SendSync(context.Background(), primitive.NewMessage(topic, []byte(body))); err != nil {
-			t.Fatalf("send: %v", err)
+	bodies := []string{"a", "b"}
+	for _, body := range bodies {
+		classicSend(t, p, primitive.NewMessage(topic, []byte(body)))
+	}
+	all := attempts.await(t, 100*time.Second, "each comes twice", func(all map[string][]int32) bool {
+		return len(all["a"]) >= 2 && len(all["b"]) >= 2
+	})
+	for _, body := range bodies {
+		if !slices.Equal(all[body], []int32{0, 1}) {
+			t.Errorf("%s was delivered with attempts %v, want [0 1]", body, all[body])
 		}
 	}
-	select {
-	case <-done:
-	case <-time.After(100 * time.Second):
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for _, body := range []string{"a", "b"} {
-		if got := attempts[body]; len(got) != 2 || got[0] != 0 || got[1] != 1 {
-			t.Errorf("%s was delivered with attempts %v, want [0 1]", body, got)
-		}
+}
+
+// TestClassicGoDeadLetter: with one retry allowed, a message that always fails is seen twice and then
+// lies in the group's dead-letter topic.
+func TestClassicGoDeadLetter(t *testing.T) {
+	t.Parallel()
+	s := target(t)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 1, false)
+	attempts := gather[int32]()
+	classicPush(t, s, group, topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		attempts.add(string(m.Body), m.ReconsumeTimes)
+		return consumer.ConsumeRetryLater
+	}, consumer.WithMaxReconsumeTimes(1))
+	classicSend(t, classicProducer(t, s), primitive.NewMessage(topic, []byte("hopeless")))
+	s.awaitDeadLetter(t, group)
+	if got := attempts.all()["hopeless"]; !slices.Equal(got, []int32{0, 1}) {
+		t.Errorf("retries %v before the dead letter, want 0 and 1", got)
 	}
 }
 
@@ -219,24 +238,13 @@ func TestClassicGoRetry(t *testing.T) {
 func TestClassicGoRebalance(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
+	topic, group := s.newTopic(t, "NORMAL"), fresh(t, "group")
 	received := make(chan string, 10_000)
 	member := func(name string) rocketmq.PushConsumer {
-		c := classicPush(t, s, group)
-		err := c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-			for range messages {
-				received <- name
-			}
-			return consumer.ConsumeSuccess, nil
+		return classicPush(t, s, group, topic, func(*primitive.MessageExt) consumer.ConsumeResult {
+			received <- name
+			return consumer.ConsumeSuccess
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return c
 	}
 	p := classicProducer(t, s)
 	count := func(until time.Time, enough func(map[string]int) bool) bool {
@@ -258,7 +266,8 @@ func TestClassicGoRebalance(t *testing.T) {
 		}
 		return false
 	}
-	first, second := member("first"), member("second")
+	first := member("first")
+	member("second")
 	if !count(time.Now().Add(60*time.Second), func(got map[string]int) bool { return got["first"] > 10 && got["second"] > 10 }) {
 		t.Error("two members did not share the queues")
 	}
@@ -266,5 +275,52 @@ func TestClassicGoRebalance(t *testing.T) {
 	if !count(time.Now().Add(60*time.Second), func(got map[string]int) bool { return got["second"] > 100 }) {
 		t.Error("the second member did not go on alone")
 	}
-	second.Shutdown()
+}
+
+// TestClassicGoBroadcasting: each member of a group gets every message, once.
+func TestClassicGoBroadcasting(t *testing.T) {
+	t.Parallel()
+	s := target(t)
+	topic, group := s.newTopic(t, "NORMAL"), fresh(t, "group")
+	members := []*ledger{newLedger(t, 100), newLedger(t, 100)}
+	for _, l := range members {
+		classicPush(t, s, group, topic, l.classic, consumer.WithConsumerModel(consumer.BroadCasting))
+	}
+	p := classicProducer(t, s)
+	for seq := range members[0].expected {
+		classicSend(t, p, classicMessage(topic, newSample(seq)))
+	}
+	for _, l := range members {
+		l.wait(time.Minute)
+		l.check()
+	}
+}
+
+// TestClassicGoSends: what was sent asynchronously is answered, what was sent one-way is not, and
+// all of it is there.
+func TestClassicGoSends(t *testing.T) {
+	t.Parallel()
+	s := target(t)
+	topic := s.newTopic(t, "NORMAL")
+	l := newLedger(t, 200)
+	classicPush(t, s, fresh(t, "group"), topic, l.classic)
+	p := classicProducer(t, s)
+	l.sendAll(16, func(m sample) error {
+		if m.seq%2 == 0 {
+			return p.SendOneWay(context.Background(), classicMessage(topic, m))
+		}
+		answer := make(chan error, 1)
+		err := p.SendAsync(context.Background(), func(_ context.Context, r *primitive.SendResult, err error) {
+			if err == nil && r.Status != primitive.SendOK {
+				err = fmt.Errorf("answered with %v", r)
+			}
+			answer <- err
+		}, classicMessage(topic, m))
+		if err != nil {
+			return err
+		}
+		return <-answer
+	})
+	l.wait(time.Minute)
+	l.check()
 }

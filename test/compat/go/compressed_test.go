@@ -7,11 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,38 +77,26 @@ func sendPacked(t *testing.T, s server, topic, form, wanted string) {
 	}
 }
 
-// unpacked collects the forms that a consumer got.
+// unpacked notes the forms in which a consumer got the body, by form.
 type unpacked struct {
-	mu    sync.Mutex
-	times map[string]int
-	all   chan struct{}
+	consumer string
+	*gathered[string]
 }
 
-func newUnpacked() *unpacked { return &unpacked{times: map[string]int{}, all: make(chan struct{})} }
-
-func (u *unpacked) got(t *testing.T, consumer string, body []byte, properties map[string]string) {
+func (u unpacked) got(t *testing.T, body []byte, id string, properties map[string]string) {
 	form := properties["form"]
 	if !bytes.Equal(body, formBody(form)) || properties["wanted"] != "yes" {
-		t.Errorf("%s got another body of %d bytes, properties %v", consumer, len(body), properties)
+		t.Errorf("%s got another body of %d bytes, properties %v", u.consumer, len(body), properties)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.times[form]++; len(u.times) == len(forms) && u.times[form] == 1 {
-		close(u.all)
-	}
+	u.add(form, id)
 }
 
-func (u *unpacked) check(t *testing.T, consumer string) {
+func (u unpacked) check(t *testing.T) {
 	t.Helper()
-	select {
-	case <-u.all:
-	case <-time.After(time.Minute):
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	all := u.await(t, time.Minute, u.consumer+" gets each form", keysOf[string](len(forms)))
 	for _, form := range forms {
-		if u.times[form] != 1 {
-			t.Errorf("%s got %v", consumer, u.times)
+		if len(all[form]) != 1 {
+			t.Errorf("%s got %v", u.consumer, all)
 			return
 		}
 	}
@@ -122,62 +107,36 @@ func (u *unpacked) check(t *testing.T, consumer string) {
 func TestCompressedBodies(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic := fresh(t, "topic")
-	s.createTopic(t, topic, "NORMAL")
+	topic := s.newTopic(t, "NORMAL")
 	p := classicProducer(t, s)
 	for _, wanted := range []string{"no", "yes"} {
 		m := primitive.NewMessage(topic, formBody("classic"))
 		m.WithProperties(map[string]string{"form": "classic", "wanted": wanted, "TAGS": wanted})
-		if _, err := p.SendSync(context.Background(), m); err != nil {
-			t.Fatal(err)
-		}
+		classicSend(t, p, m)
 		for _, form := range forms[1:] {
 			sendPacked(t, s, topic, form, wanted)
 		}
 	}
-	filters := map[string]string{"TAG": "yes", "SQL92": "wanted = 'yes' AND form IS NOT NULL"}
-	all := map[string]*unpacked{}
-	for _, kind := range slices.Sorted(maps.Keys(filters)) {
-		classic, v5 := newUnpacked(), newUnpacked()
-		all["classic client, "+kind], all["gRPC client, "+kind] = classic, v5
-		c := classicPush(t, s, fresh(t, "group"))
-		err := c.Subscribe(topic, consumer.MessageSelector{Type: consumer.ExpressionType(kind), Expression: filters[kind]},
-			func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-				for _, m := range messages {
-					classic.got(t, "classic client, "+kind, classicUnpacked(t, m), m.GetProperties())
-				}
-				return consumer.ConsumeSuccess, nil
+	var all []unpacked
+	for kind, text := range map[string]string{"TAG": "yes", "SQL92": "wanted = 'yes' AND form IS NOT NULL"} {
+		classic, v5 := unpacked{"classic client, " + kind, gather[string]()}, unpacked{"gRPC client, " + kind, gather[string]()}
+		all = append(all, classic, v5)
+		classicPushOf(t, s, fresh(t, "group"), topic, consumer.MessageSelector{Type: consumer.ExpressionType(kind), Expression: text},
+			func(m *primitive.MessageExt) consumer.ConsumeResult {
+				classic.got(t, classicUnpacked(t, m), m.MsgId, m.GetProperties())
+				return consumer.ConsumeSuccess
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer c.Shutdown()
-
-		group, expression := fresh(t, "group"), rmq.NewFilterExpressionWithType(filters[kind], rmq.SQL92)
+		filter := rmq.NewFilterExpressionWithType(text, rmq.SQL92)
 		if kind == "TAG" {
-			expression = rmq.NewFilterExpression(filters[kind])
+			filter = rmq.NewFilterExpression(text)
 		}
-		s.createGroup(t, group, 16, false)
-		push, err := rmq.NewPushConsumer(v5Config(s, group), rmq.WithPushAwaitDuration(5*time.Second),
-			rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: expression}),
-			rmq.WithPushConsumptionThreadCount(4), rmq.WithPushMaxCacheMessageCount(1024),
-			rmq.WithPushMessageListener(whileRunning(t, func(m *rmq.MessageView) rmq.ConsumerResult {
-				v5.got(t, "gRPC client, "+kind, m.GetBody(), m.GetProperties())
-				return rmq.SUCCESS
-			})))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := push.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer stopLater(push)
+		v5PushOf(t, s, s.newGroup(t, 16, false), topic, filter, func(m *rmq.MessageView) rmq.ConsumerResult {
+			v5.got(t, m.GetBody(), m.GetMessageId(), m.GetProperties())
+			return rmq.SUCCESS
+		})
 	}
-	for name, u := range all {
-		u.check(t, name)
+	for _, u := range all {
+		u.check(t)
 	}
 }
 

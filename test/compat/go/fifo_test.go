@@ -1,8 +1,6 @@
 package compat
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,59 +13,93 @@ import (
 	rmq "github.com/apache/rocketmq-clients/golang/v5"
 )
 
+// A series is so many numbered messages that have the same message group, or sharding key. The series
+// are sent in turns.
+const seriesLength = 20
+
+var seriesNames = []string{"g0", "g1", "g2", "g3", "g4"}
+
+// inSeries is what consumers take of the series; the message in the middle of each fails once.
+type inSeries struct {
+	got    *gathered[int]
+	mu     sync.Mutex
+	failed map[string]bool
+}
+
+func newInSeries() *inSeries { return &inSeries{got: gather[int](), failed: map[string]bool{}} }
+
+// takes says whether this delivery succeeds.
+func (in *inSeries) takes(of string, body []byte) bool {
+	n, _ := strconv.Atoi(string(body))
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if n == seriesLength/2 && !in.failed[of] {
+		in.failed[of] = true
+		return false
+	}
+	in.got.add(of, n)
+	return true
+}
+
+// await waits for all series.
+func (in *inSeries) await(t *testing.T) map[string][]int {
+	t.Helper()
+	return in.got.await(t, 2*time.Minute, "all come", func(all map[string][]int) bool {
+		return !slices.ContainsFunc(seriesNames, func(of string) bool { return len(all[of]) < seriesLength })
+	})
+}
+
+// eachInSeries calls send for each message of all series.
+func eachInSeries(send func(of string, body []byte)) {
+	for n := range seriesLength {
+		for _, of := range seriesNames {
+			send(of, []byte(strconv.Itoa(n)))
+		}
+	}
+}
+
+func inOrder(t *testing.T, all map[string][]int) {
+	t.Helper()
+	var want []int
+	for n := range seriesLength {
+		want = append(want, n)
+	}
+	for _, of := range seriesNames {
+		if !slices.Equal(all[of], want) {
+			t.Errorf("%s came as %v", of, all[of])
+		}
+	}
+}
+
 // TestV5FIFO: two push consumers get each message group in its order, across one failure in it.
 // Apache's server hands out several messages of a group at once, and this client goes on to the next
 // when one fails.
 func TestV5FIFO(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "FIFO")
-	s.createGroup(t, group, 16, true)
-	const each, groups = 20, 5
-	var mu sync.Mutex
-	got, failed, left, done := map[string][]int{}, map[string]bool{}, each*groups, make(chan struct{})
-	consume := func(m *rmq.MessageView) rmq.ConsumerResult {
-		n, _ := strconv.Atoi(string(m.GetBody()))
-		of := *m.GetMessageGroup()
-		mu.Lock()
-		defer mu.Unlock()
-		if n == each/2 && !failed[of] {
-			failed[of] = true
-			return rmq.FAILURE
-		}
-		got[of] = append(got[of], n)
-		if left--; left == 0 {
-			close(done)
-		}
-		return rmq.SUCCESS
-	}
+	topic, group := s.newTopic(t, "FIFO"), s.newGroup(t, 16, true)
+	in := newInSeries()
 	for range 2 {
-		defer stopLater(v5Push(t, s, group, topic, consume))
+		v5Push(t, s, group, topic, func(m *rmq.MessageView) rmq.ConsumerResult {
+			if !in.takes(*m.GetMessageGroup(), m.GetBody()) {
+				return rmq.FAILURE
+			}
+			return rmq.SUCCESS
+		})
 	}
 	p := v5Producer(t, s, topic)
-	for n := range each {
-		for g := range groups {
-			m := &rmq.Message{Topic: topic, Body: []byte(strconv.Itoa(n))}
-			m.SetMessageGroup(fmt.Sprint("g", g))
-			if _, err := p.Send(context.Background(), m); err != nil {
-				t.Fatalf("send: %v", err)
-			}
+	eachInSeries(func(of string, body []byte) {
+		m := &rmq.Message{Topic: topic, Body: body}
+		m.SetMessageGroup(of)
+		v5Send(t, p, m)
+	})
+	all := in.await(t)
+	for of, got := range all {
+		if i := slices.Index(got, seriesLength/2); s.apache && i >= 0 {
+			all[of] = slices.Insert(slices.Delete(got, i, i+1), seriesLength/2, seriesLength/2)
 		}
 	}
-	select {
-	case <-done:
-	case <-time.After(2 * time.Minute):
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for g := range groups {
-		name := fmt.Sprint("g", g)
-		if i := slices.Index(got[name], each/2); s.apache && i >= 0 {
-			got[name] = slices.Insert(slices.Delete(got[name], i, i+1), each/2, each/2)
-		}
-		inOrder(t, name, got[name], each)
-	}
+	inOrder(t, all)
 }
 
 // TestClassicGoOrderly: an orderly consumer gets each queue in its order, across one suspended
@@ -75,64 +107,17 @@ func TestV5FIFO(t *testing.T) {
 func TestClassicGoOrderly(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "FIFO")
-	s.createGroup(t, group, 16, true)
-	const each, keys = 20, 5
-	var mu sync.Mutex
-	got, suspended, left, done := map[string][]int{}, map[string]bool{}, each*keys, make(chan struct{})
-	c := classicPush(t, s, group, consumer.WithConsumerOrder(true), consumer.WithSuspendCurrentQueueTimeMillis(200*time.Millisecond),
-		consumer.WithConsumeMessageBatchMaxSize(1))
-	err := c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, m := range messages {
-			n, _ := strconv.Atoi(string(m.Body))
-			of := m.GetShardingKey()
-			if n == each/2 && !suspended[of] {
-				suspended[of] = true
-				return consumer.SuspendCurrentQueueAMoment, nil
-			}
-			got[of] = append(got[of], n)
-			if left--; left == 0 {
-				close(done)
-			}
+	topic, group := s.newTopic(t, "FIFO"), s.newGroup(t, 16, true)
+	in := newInSeries()
+	classicPush(t, s, group, topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		if !in.takes(m.GetShardingKey(), m.Body) {
+			return consumer.SuspendCurrentQueueAMoment
 		}
-		return consumer.ConsumeSuccess, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
+		return consumer.ConsumeSuccess
+	}, consumer.WithConsumerOrder(true), consumer.WithSuspendCurrentQueueTimeMillis(200*time.Millisecond))
 	p := classicProducer(t, s, producer.WithQueueSelector(producer.NewHashQueueSelector()))
-	for n := range each {
-		for k := range keys {
-			m := primitive.NewMessage(topic, []byte(strconv.Itoa(n))).WithShardingKey(fmt.Sprint("k", k))
-			if _, err := p.SendSync(context.Background(), m); err != nil {
-				t.Fatalf("send: %v", err)
-			}
-		}
-	}
-	select {
-	case <-done:
-	case <-time.After(2 * time.Minute):
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	for k := range keys {
-		inOrder(t, fmt.Sprint("k", k), got[fmt.Sprint("k", k)], each)
-	}
-}
-
-func inOrder(t *testing.T, name string, got []int, n int) {
-	t.Helper()
-	for i := range n {
-		if i >= len(got) || got[i] != i || len(got) != n {
-			t.Errorf("%s came as %v", name, got)
-			return
-		}
-	}
+	eachInSeries(func(of string, body []byte) {
+		classicSend(t, p, primitive.NewMessage(topic, body).WithShardingKey(of))
+	})
+	inOrder(t, in.await(t))
 }

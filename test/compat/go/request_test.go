@@ -15,31 +15,20 @@ import (
 func TestClassicGoRequest(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic := fresh(t, "topic")
-	s.createTopic(t, topic, "NORMAL")
+	topic := s.newTopic(t, "NORMAL")
 	asker, replier := classicProducer(t, s), classicProducer(t, s)
-	c := classicPush(t, s, fresh(t, "group"))
-	err := c.Subscribe(topic, consumer.MessageSelector{}, func(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		for _, m := range messages {
-			r, err := consumer.CreateReplyMessage(m, nil)
-			if err != nil {
-				t.Errorf("make a reply: %v", err)
-				continue
-			}
-			r.Body = []byte("answer to " + string(m.Body)) // this client leaves the body it is given out
-			if _, err := replier.SendSync(ctx, r); err != nil {
-				t.Errorf("reply: %v", err)
-			}
+	classicPush(t, s, fresh(t, "group"), topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		r, err := consumer.CreateReplyMessage(m, nil)
+		if err != nil {
+			t.Errorf("make a reply: %v", err)
+			return consumer.ConsumeSuccess
 		}
-		return consumer.ConsumeSuccess, nil
+		r.Body = []byte("answer to " + string(m.Body)) // this client leaves the body it is given out
+		if _, err := replier.SendSync(context.Background(), r); err != nil {
+			t.Errorf("reply: %v", err)
+		}
+		return consumer.ConsumeSuccess
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
 	// The broker knows the asker from its heartbeat, which this client sends at once only when it
 	// asks in a topic that is new; nobody answers there.
 	asker.Request(context.Background(), time.Second, primitive.NewMessage(fresh(t, "new"), []byte("x")))

@@ -46,9 +46,7 @@ func (p *timetable) came(t *testing.T, body []byte) {
 func TestV5Timers(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "DELAY")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "DELAY"), s.newGroup(t, 16, false)
 	const kept = 3
 	p, l, table := v5Producer(t, s, topic), newLedger(t, kept), &timetable{}
 	start := time.Now().Add(8 * time.Second)
@@ -56,39 +54,27 @@ func TestV5Timers(t *testing.T) {
 		m, due := v5Message(topic, newSample(seq)), start.Add(time.Duration(seq)*700*time.Millisecond)
 		m.SetDelayTimestamp(due)
 		table.set(seq, due)
-		receipts, err := p.Send(context.Background(), m)
-		if err != nil || receipts[0].RecallHandle == "" {
-			t.Fatalf("send: %v, %v", receipts, err)
+		r := v5Send(t, p, m)
+		if r.RecallHandle == "" {
+			t.Errorf("no recall handle: %v", r)
 		}
 		if seq < kept {
 			continue
 		}
-		if id, err := p.Recall(context.Background(), topic, receipts[0].RecallHandle); err != nil || id != receipts[0].MessageID {
-			t.Fatalf("recall of %s: %s, %v", receipts[0].MessageID, id, err)
+		if id, err := p.Recall(context.Background(), topic, r.RecallHandle); err != nil || id != r.MessageID {
+			t.Fatalf("recall of %s: %s, %v", r.MessageID, id, err)
 		}
 	}
 	c := v5Simple(t, s, group, topic)
-	defer stopLater(c)
-	done := time.Now().Add(2 * lateness)
-	for time.Now().Before(done) {
-		messages, err := c.Receive(context.Background(), 16, 60*time.Second)
-		if err != nil {
-			continue // not yet
-		}
-		for _, m := range messages {
-			table.came(t, m.GetBody())
-			v5Received(l, m)
-			if err := c.Ack(context.Background(), m); err != nil {
-				t.Errorf("ack: %v", err)
-			}
-		}
-		select {
-		case <-l.complete: // and another look, for what must not come
-			done = time.Now().Add(3 * time.Second)
-			l.complete = nil
-		default:
+	for range kept {
+		m := receive(t, c, 60*time.Second, 2*lateness)
+		table.came(t, m.GetBody())
+		v5Received(l, m)
+		if err := c.Ack(context.Background(), m); err != nil {
+			t.Errorf("ack: %v", err)
 		}
 	}
+	nothingFor(t, c, 3*time.Second)
 	l.check()
 }
 
@@ -96,25 +82,13 @@ func TestV5Timers(t *testing.T) {
 func TestClassicGoTimers(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic := fresh(t, "topic")
-	s.createTopic(t, topic, "DELAY")
+	topic := s.newTopic(t, "DELAY")
 	levels := []time.Duration{time.Second, 5 * time.Second, 10 * time.Second} // of the levels 1 to 3
 	p, l, table := classicProducer(t, s), newLedger(t, 2*len(levels)), &timetable{}
-	c := classicPush(t, s, fresh(t, "group"))
-	err := c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		for _, m := range messages {
-			table.came(t, m.Body)
-			classicReceived(l, m)
-		}
-		return consumer.ConsumeSuccess, nil
+	classicPush(t, s, fresh(t, "group"), topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		table.came(t, m.Body)
+		return l.classic(m)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
 	for seq := range l.expected {
 		m, level := classicMessage(topic, newSample(seq)), seq/2
 		due := time.Now().Add(levels[level])
@@ -124,9 +98,7 @@ func TestClassicGoTimers(t *testing.T) {
 			m.WithDelayTimestamp(due)
 		}
 		table.set(seq, due)
-		if r, err := p.SendSync(context.Background(), m); err != nil || r.Status != primitive.SendOK {
-			t.Fatalf("send: %v, %v", r, err)
-		}
+		classicSend(t, p, m)
 	}
 	l.wait(2 * lateness)
 	l.check()

@@ -1,13 +1,11 @@
 package compat
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
@@ -18,58 +16,28 @@ import (
 func TestClassicGoTrace(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group, producers := fresh(t, "topic"), fresh(t, "group"), fresh(t, "producers")
-	s.createTopic(t, topic, "NORMAL")
+	topic, group, producers := s.newTopic(t, "NORMAL"), fresh(t, "group"), fresh(t, "producers")
 	trace := func() *primitive.TraceConfig {
 		return &primitive.TraceConfig{Access: primitive.Local, Resolver: primitive.NewPassthroughResolver([]string{s.namesrv})}
 	}
-	p, err := rocketmq.NewProducer(producer.WithNameServer([]string{s.namesrv}), producer.WithGroupName(producers),
-		producer.WithInstanceName(fresh(t, "instance")), producer.WithTrace(trace()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer p.Shutdown()
-	c := classicPush(t, s, group, consumer.WithTrace(trace()))
-	err = c.Subscribe(topic, consumer.MessageSelector{}, func(context.Context, ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		return consumer.ConsumeSuccess, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
-	sent, err := p.SendSync(context.Background(), primitive.NewMessage(topic, []byte("body")).WithTag("tag").WithKeys([]string{"key"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := classicProducer(t, s, producer.WithGroupName(producers), producer.WithTrace(trace()))
+	classicPush(t, s, group, topic, func(*primitive.MessageExt) consumer.ConsumeResult {
+		return consumer.ConsumeSuccess
+	}, consumer.WithTrace(trace()))
+	sent := classicSend(t, p, primitive.NewMessage(topic, []byte("body")).WithTag("tag").WithKeys([]string{"key"}))
 
 	records := make(chan []string, 100)
-	reader := classicPush(t, s, fresh(t, "reader"))
-	err = reader.Subscribe("RMQ_SYS_TRACE_TOPIC", consumer.MessageSelector{}, func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		for _, m := range messages {
-			if !slices.Contains(strings.Fields(m.GetKeys()), sent.MsgID) {
-				continue
-			}
-			for _, record := range strings.Split(strings.TrimSuffix(string(m.Body), "\x02"), "\x02") {
-				if fields := strings.Split(record, "\x01"); slices.Contains(fields, sent.MsgID) {
-					records <- fields
-				}
+	classicPush(t, s, fresh(t, "reader"), "RMQ_SYS_TRACE_TOPIC", func(m *primitive.MessageExt) consumer.ConsumeResult {
+		if !slices.Contains(strings.Fields(m.GetKeys()), sent.MsgID) {
+			return consumer.ConsumeSuccess
+		}
+		for _, record := range strings.Split(strings.TrimSuffix(string(m.Body), "\x02"), "\x02") {
+			if fields := strings.Split(record, "\x01"); slices.Contains(fields, sent.MsgID) {
+				records <- fields
 			}
 		}
-		return consumer.ConsumeSuccess, nil
+		return consumer.ConsumeSuccess
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reader.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Shutdown()
 
 	// What each kind of record says, by the number of the field.
 	want := map[string]map[int]string{

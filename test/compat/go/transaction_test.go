@@ -3,16 +3,13 @@ package compat
 import (
 	"context"
 	"maps"
-	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
-	"github.com/apache/rocketmq-client-go/v2/producer"
 	rmq "github.com/apache/rocketmq-clients/golang/v5"
 )
 
@@ -20,73 +17,51 @@ import (
 // at once, rolled back at once, committed when the server asks, rolled back then.
 const transactions = 24
 
-// outcome is what is seen and asked about.
+// outcome is what is seen and asked about: the ids of the messages, by number.
 type outcome struct {
-	mu          sync.Mutex
-	seen, asked map[int]int
+	seen, asked *gathered[string]
 }
 
-func newOutcome() *outcome { return &outcome{seen: map[int]int{}, asked: map[int]int{}} }
+func newOutcome() outcome { return outcome{gather[string](), gather[string]()} }
 
-func (o *outcome) note(of map[int]int, body []byte) int {
+// askedAbout notes that the server asks, and says whether the answer is to commit.
+func (o outcome) askedAbout(body []byte, id string) bool {
+	o.asked.add(string(body), id)
 	n, _ := strconv.Atoi(string(body))
-	o.mu.Lock()
-	of[n]++
-	o.mu.Unlock()
-	return n
+	return n%4 == 2
 }
 
-// wait waits for what is committed, and a while longer for what is not.
-func (o *outcome) wait(t *testing.T) {
+// check waits for what is committed, and a while longer for what is not.
+func (o outcome) check(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(150 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		o.mu.Lock()
-		done := len(o.seen) >= transactions/2
-		o.mu.Unlock()
-		if done {
-			break
-		}
-	}
+	o.seen.await(t, 150*time.Second, "all that is committed", keysOf[string](transactions/2))
 	time.Sleep(2 * time.Second)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	want := map[int]int{}
+	want, asked := map[string]int{}, o.asked.all()
 	for n := range transactions {
+		number := strconv.Itoa(n)
 		if n%2 == 0 {
-			want[n] = 1
+			want[number] = 1
 		}
-	}
-	if !maps.Equal(o.seen, want) {
-		t.Errorf("received %v, want %v", o.seen, slices.Sorted(maps.Keys(want)))
-	}
-	for n := range o.asked {
-		if n%4 < 2 {
+		if n%4 < 2 && asked[number] != nil {
 			t.Errorf("asked about %d, which is decided", n)
 		}
+	}
+	if seen := times(o.seen.all()); !maps.Equal(seen, want) {
+		t.Errorf("received %v, want %v", seen, want)
 	}
 }
 
 func TestV5Transactions(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "TRANSACTION")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "TRANSACTION"), s.newGroup(t, 16, false)
 	o := newOutcome()
-	p, err := rmq.NewProducer(v5Config(s, ""), rmq.WithTopics(topic), rmq.WithTransactionChecker(&rmq.TransactionChecker{
-		Check: func(m *rmq.MessageView) rmq.TransactionResolution {
-			if o.note(o.asked, m.GetBody())%4 == 2 {
-				return rmq.COMMIT
-			}
-			return rmq.ROLLBACK
-		}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatalf("start the producer: %v", err)
-	}
-	defer p.GracefulStop()
+	p := v5Producer(t, s, topic, rmq.WithTransactionChecker(&rmq.TransactionChecker{Check: func(m *rmq.MessageView) rmq.TransactionResolution {
+		if o.askedAbout(m.GetBody(), m.GetMessageId()) {
+			return rmq.COMMIT
+		}
+		return rmq.ROLLBACK
+	}}))
 	for n := range transactions {
 		tx := p.BeginTransaction()
 		if _, err := p.SendWithTransaction(context.Background(), &rmq.Message{Topic: topic, Body: []byte(strconv.Itoa(n))}, tx); err != nil {
@@ -103,16 +78,15 @@ func TestV5Transactions(t *testing.T) {
 			t.Errorf("decision of %d: %v", n, err)
 		}
 	}
-	c := v5Push(t, s, group, topic, func(m *rmq.MessageView) rmq.ConsumerResult {
-		o.note(o.seen, m.GetBody())
+	v5Push(t, s, group, topic, func(m *rmq.MessageView) rmq.ConsumerResult {
+		o.seen.add(string(m.GetBody()), m.GetMessageId())
 		return rmq.SUCCESS
 	})
-	defer stopLater(c)
-	o.wait(t)
+	o.check(t)
 }
 
 // classicListener decides by the number in the body.
-type classicListener struct{ o *outcome }
+type classicListener struct{ o outcome }
 
 func (l classicListener) ExecuteLocalTransaction(m *primitive.Message) primitive.LocalTransactionState {
 	n, _ := strconv.Atoi(string(m.Body))
@@ -120,45 +94,39 @@ func (l classicListener) ExecuteLocalTransaction(m *primitive.Message) primitive
 }
 
 func (l classicListener) CheckLocalTransaction(m *primitive.MessageExt) primitive.LocalTransactionState {
-	if l.o.note(l.o.asked, m.Body)%4 == 2 {
+	if l.o.askedAbout(m.Body, m.MsgId) {
 		return primitive.CommitMessageState
 	}
 	return primitive.RollbackMessageState
 }
 
-func TestClassicGoTransactions(t *testing.T) {
-	t.Parallel()
-	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "TRANSACTION")
-	o := newOutcome()
-	p, err := rocketmq.NewTransactionProducer(classicListener{o}, producer.WithNameServer([]string{s.namesrv}),
-		producer.WithGroupName(fresh(t, "producers")), producer.WithInstanceName(fresh(t, "instance")), producer.WithRetry(0))
+// classicTransactions is a producer of transactions.
+func classicTransactions(t *testing.T, s server, listener primitive.TransactionListener) rocketmq.TransactionProducer {
+	t.Helper()
+	p, err := rocketmq.NewTransactionProducer(listener, classicProducerOptions(t, s)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Start(); err != nil {
 		t.Fatalf("start the producer: %v", err)
 	}
-	defer p.Shutdown()
+	t.Cleanup(func() { p.Shutdown() })
+	return p
+}
+
+func TestClassicGoTransactions(t *testing.T) {
+	t.Parallel()
+	s := target(t)
+	topic, o := s.newTopic(t, "TRANSACTION"), newOutcome()
+	p := classicTransactions(t, s, classicListener{o})
 	for n := range transactions {
 		if _, err := p.SendMessageInTransaction(context.Background(), primitive.NewMessage(topic, []byte(strconv.Itoa(n)))); err != nil {
 			t.Fatalf("half message %d: %v", n, err)
 		}
 	}
-	c := classicPush(t, s, group)
-	err = c.Subscribe(topic, consumer.MessageSelector{}, func(_ context.Context, list ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
-		for _, m := range list {
-			o.note(o.seen, m.Body)
-		}
-		return consumer.ConsumeSuccess, nil
+	classicPush(t, s, fresh(t, "group"), topic, func(m *primitive.MessageExt) consumer.ConsumeResult {
+		o.seen.add(string(m.Body), m.MsgId)
+		return consumer.ConsumeSuccess
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Shutdown()
-	o.wait(t)
+	o.check(t)
 }

@@ -3,8 +3,8 @@ package compat
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,54 +13,6 @@ import (
 
 // The failure paths of article 001: what its two programs meet when a handler fails, a process
 // dies or an acknowledgement never comes. They wait for real invisible times, side by side.
-
-// deliveries records which message came how often, with which attempt and when.
-type deliveries struct {
-	mu   sync.Mutex
-	of   map[string][]delivery
-	more chan struct{} // one token per delivery
-}
-
-type delivery struct {
-	attempt int32
-	at      time.Time
-}
-
-func newDeliveries() *deliveries {
-	return &deliveries{of: map[string][]delivery{}, more: make(chan struct{}, 1000)}
-}
-
-// add records one and returns how many there are now of this message.
-func (d *deliveries) add(mv *rmq.MessageView) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	body := string(mv.GetBody())
-	d.of[body] = append(d.of[body], delivery{mv.GetDeliveryAttempt(), time.Now()})
-	select {
-	case d.more <- struct{}{}:
-	default:
-	}
-	return len(d.of[body])
-}
-
-func (d *deliveries) get(body string) []delivery {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return append([]delivery(nil), d.of[body]...)
-}
-
-// until waits for a condition that deliveries bring about.
-func (d *deliveries) until(t *testing.T, limit time.Duration, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(limit)
-	for !holds() {
-		select {
-		case <-d.more:
-		case <-deadline:
-			t.Fatalf("within %v: %s", limit, what)
-		}
-	}
-}
 
 func sendBodies(t *testing.T, s server, topic string, bodies ...string) {
 	t.Helper()
@@ -92,6 +44,16 @@ func receive(t *testing.T, c rmq.SimpleConsumer, invisible, limit time.Duration)
 	return nil
 }
 
+// take receives a message and acknowledges it.
+func take(t *testing.T, c rmq.SimpleConsumer, limit time.Duration) *rmq.MessageView {
+	t.Helper()
+	m := receive(t, c, 60*time.Second, limit)
+	if err := c.Ack(context.Background(), m); err != nil {
+		t.Errorf("ack: %v", err)
+	}
+	return m
+}
+
 // nothingFor polls for a while and fails when a message comes.
 func nothingFor(t *testing.T, c rmq.SimpleConsumer, limit time.Duration) {
 	t.Helper()
@@ -109,14 +71,12 @@ func nothingFor(t *testing.T, c rmq.SimpleConsumer, limit time.Duration) {
 func TestV5HandlerFails(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 16, false)
-	d := newDeliveries()
-	c := v5Push(t, s, group, topic, func(mv *rmq.MessageView) (result rmq.ConsumerResult) {
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
+	attempts := gather[int32]()
+	v5Push(t, s, group, topic, func(mv *rmq.MessageView) (result rmq.ConsumerResult) {
 		result = rmq.FAILURE
 		defer func() { recover() }()
-		n := d.add(mv)
+		n := attempts.add(string(mv.GetBody()), mv.GetDeliveryAttempt())
 		switch body := string(mv.GetBody()); {
 		case strings.HasPrefix(body, "parked"):
 			return rmq.SUCCESS
@@ -127,32 +87,23 @@ func TestV5HandlerFails(t *testing.T) {
 		}
 		return rmq.SUCCESS
 	})
-	defer stopLater(c)
 	var bodies []string
 	for i := range 10 {
 		bodies = append(bodies, fmt.Sprintf("fails-%d", i), fmt.Sprintf("panics-%d", i), fmt.Sprintf("parked-%d", i))
 	}
 	sendBodies(t, s, topic, bodies...)
-	d.until(t, 90*time.Second, "every failed message comes a second time", func() bool {
-		for _, b := range bodies {
-			want := 2
-			if strings.HasPrefix(b, "parked") {
-				want = 1
-			}
-			if len(d.get(b)) < want {
-				return false
-			}
+	want := func(body string) []int32 {
+		if strings.HasPrefix(body, "parked") {
+			return []int32{1}
 		}
-		return true
+		return []int32{1, 2}
+	}
+	all := attempts.await(t, 90*time.Second, "every failed message comes a second time", func(all map[string][]int32) bool {
+		return !slices.ContainsFunc(bodies, func(b string) bool { return len(all[b]) < len(want(b)) })
 	})
 	for _, b := range bodies {
-		for i, del := range d.get(b) {
-			if del.attempt != int32(i+1) {
-				t.Errorf("%s: delivery %d has attempt %d", b, i+1, del.attempt)
-			}
-		}
-		if n := len(d.get(b)); n > 2 || (n > 1 && strings.HasPrefix(b, "parked")) {
-			t.Errorf("%s came %d times", b, n)
+		if !slices.Equal(all[b], want(b)) {
+			t.Errorf("%s came with the attempts %v", b, all[b])
 		}
 	}
 }
@@ -162,12 +113,9 @@ func TestV5HandlerFails(t *testing.T) {
 func TestV5NoAck(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
 	sendBodies(t, s, topic, "left alone")
 	c := v5Simple(t, s, group, topic)
-	defer stopLater(c)
 	first := receive(t, c, 10*time.Second, 40*time.Second)
 	at := time.Now()
 	if first.GetDeliveryAttempt() != 1 {
@@ -197,12 +145,9 @@ func TestV5NoAck(t *testing.T) {
 func TestV5Extends(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
 	sendBodies(t, s, topic, "takes long")
 	c := v5Simple(t, s, group, topic)
-	defer stopLater(c)
 	mv := receive(t, c, 10*time.Second, 40*time.Second)
 	if err := c.ChangeInvisibleDuration(mv, 40*time.Second); err != nil {
 		t.Fatalf("change invisible duration: %v", err)
@@ -219,9 +164,7 @@ func TestV5Extends(t *testing.T) {
 func TestV5ConsumerGoesAway(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
 	sendBodies(t, s, topic, "one", "two")
 	gone := v5Simple(t, s, group, topic)
 	acked := receive(t, gone, 10*time.Second, 40*time.Second)
@@ -233,7 +176,6 @@ func TestV5ConsumerGoesAway(t *testing.T) {
 		t.Errorf("stop: %v", err)
 	}
 	c := v5Simple(t, s, group, topic)
-	defer stopLater(c)
 	again := receive(t, c, 10*time.Second, 60*time.Second)
 	if string(again.GetBody()) != string(held.GetBody()) {
 		t.Errorf("%q came, %q was left", again.GetBody(), held.GetBody())
@@ -249,28 +191,15 @@ func TestV5ConsumerGoesAway(t *testing.T) {
 func TestV5DeadLetter(t *testing.T) {
 	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 1, false)
-	d := newDeliveries()
-	c := v5Push(t, s, group, topic, func(mv *rmq.MessageView) rmq.ConsumerResult {
-		d.add(mv)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 1, false)
+	attempts := gather[int32]()
+	v5Push(t, s, group, topic, func(mv *rmq.MessageView) rmq.ConsumerResult {
+		attempts.add(string(mv.GetBody()), mv.GetDeliveryAttempt())
 		return rmq.FAILURE
 	})
-	defer stopLater(c)
 	sendBodies(t, s, topic, "hopeless")
-	deadline := time.Now().Add(90 * time.Second)
-	for {
-		a, err := ask(s.broker, 30, map[string]string{"topic": "%DLQ%" + group, "queueId": "0"}, nil)
-		if err == nil && a.Code == 0 && a.ExtFields["offset"] == "1" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no dead letter: %v %+v, deliveries %v", err, a, d.get("hopeless"))
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	if n := len(d.get("hopeless")); n != 2 {
-		t.Errorf("%d deliveries before the dead letter, want 2", n)
+	s.awaitDeadLetter(t, group)
+	if got := attempts.all()["hopeless"]; !slices.Equal(got, []int32{1, 2}) {
+		t.Errorf("attempts %v before the dead letter, want 1 and 2", got)
 	}
 }

@@ -42,9 +42,9 @@ func v5Config(s server, group string) *rmq.Config {
 	return &rmq.Config{Endpoint: s.grpc, ConsumerGroup: group, Credentials: &credentials.SessionCredentials{}}
 }
 
-func v5Producer(t *testing.T, s server, topic string) rmq.Producer {
+func v5Producer(t *testing.T, s server, topic string, options ...rmq.ProducerOption) rmq.Producer {
 	t.Helper()
-	p, err := rmq.NewProducer(v5Config(s, ""), rmq.WithTopics(topic))
+	p, err := rmq.NewProducer(v5Config(s, ""), append(options, rmq.WithTopics(topic))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +55,17 @@ func v5Producer(t *testing.T, s server, topic string) rmq.Producer {
 	return p
 }
 
+// v5Send sends one message.
+func v5Send(t *testing.T, p rmq.Producer, m *rmq.Message) *rmq.SendReceipt {
+	t.Helper()
+	receipts, err := p.Send(context.Background(), m)
+	if err != nil || len(receipts) != 1 {
+		t.Fatalf("send: %v, %v", receipts, err)
+	}
+	return receipts[0]
+}
+
+// v5Simple starts a simple consumer of all messages of a topic, for as long as its test runs.
 func v5Simple(t *testing.T, s server, group, topic string) rmq.SimpleConsumer {
 	t.Helper()
 	c, err := rmq.NewSimpleConsumer(v5Config(s, group),
@@ -66,14 +77,21 @@ func v5Simple(t *testing.T, s server, group, topic string) rmq.SimpleConsumer {
 	if err := c.Start(); err != nil {
 		t.Fatalf("start the simple consumer: %v", err)
 	}
+	t.Cleanup(func() { stopLater(c) })
 	return c
 }
 
+// v5Push starts a push consumer of all messages of a topic, for as long as its test runs.
 func v5Push(t *testing.T, s server, group, topic string, consume func(*rmq.MessageView) rmq.ConsumerResult) rmq.PushConsumer {
+	t.Helper()
+	return v5PushOf(t, s, group, topic, rmq.SUB_ALL, consume)
+}
+
+func v5PushOf(t *testing.T, s server, group, topic string, filter *rmq.FilterExpression, consume func(*rmq.MessageView) rmq.ConsumerResult) rmq.PushConsumer {
 	t.Helper()
 	c, err := rmq.NewPushConsumer(v5Config(s, group),
 		rmq.WithPushAwaitDuration(5*time.Second),
-		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: rmq.SUB_ALL}),
+		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: filter}),
 		rmq.WithPushConsumptionThreadCount(16),
 		rmq.WithPushMaxCacheMessageCount(1024),
 		rmq.WithPushMessageListener(whileRunning(t, consume)))
@@ -83,6 +101,7 @@ func v5Push(t *testing.T, s server, group, topic string, consume func(*rmq.Messa
 	if err := c.Start(); err != nil {
 		t.Fatalf("start the push consumer: %v", err)
 	}
+	t.Cleanup(func() { stopLater(c) })
 	return c
 }
 
@@ -120,9 +139,7 @@ func v5SendAll(l *ledger, p rmq.Producer, topic string) {
 // consumer, as in the second program of article 001.
 func TestV5SimpleConsumer(t *testing.T) {
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
 	l := newLedger(t, messageCount())
 	c := v5Simple(t, s, group, topic)
 
@@ -154,12 +171,12 @@ func TestV5SimpleConsumer(t *testing.T) {
 	l.check()
 }
 
-// TestV5PushConsumer does the same with a push consumer, the first program of article 001.
+// TestV5PushConsumer does the same with a push consumer, the first program of article 001. Its stop
+// waits for the end of a long poll, beside other cases.
 func TestV5PushConsumer(t *testing.T) {
+	t.Parallel()
 	s := target(t)
-	topic, group := fresh(t, "topic"), fresh(t, "group")
-	s.createTopic(t, topic, "NORMAL")
-	s.createGroup(t, group, 16, false)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
 	l := newLedger(t, messageCount())
 	c := v5Push(t, s, group, topic, func(mv *rmq.MessageView) rmq.ConsumerResult {
 		v5Received(l, mv)
@@ -170,5 +187,30 @@ func TestV5PushConsumer(t *testing.T) {
 	if err := c.GracefulStop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
+	l.check()
+}
+
+// TestV5AsyncSends: each is answered, and what was sent is there.
+func TestV5AsyncSends(t *testing.T) {
+	t.Parallel()
+	s := target(t)
+	topic, group := s.newTopic(t, "NORMAL"), s.newGroup(t, 16, false)
+	l := newLedger(t, 200)
+	v5Push(t, s, group, topic, func(mv *rmq.MessageView) rmq.ConsumerResult {
+		v5Received(l, mv)
+		return rmq.SUCCESS
+	})
+	p := v5Producer(t, s, topic)
+	l.sendAll(16, func(m sample) error {
+		answer := make(chan error, 1)
+		p.SendAsync(context.Background(), v5Message(topic, m), func(_ context.Context, receipts []*rmq.SendReceipt, err error) {
+			if err == nil && (len(receipts) != 1 || receipts[0].MessageID == "") {
+				t.Errorf("message %d was answered with %v", m.seq, receipts)
+			}
+			answer <- err
+		})
+		return <-answer
+	})
+	l.wait(time.Minute)
 	l.check()
 }
