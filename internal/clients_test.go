@@ -22,7 +22,7 @@ var caseNames = map[string]struct {
 }
 
 // TestClientsAreCovered holds that each case that docs/clients.md names exists in the suite of
-// its column, and that each case of those suites is named there.
+// its column, that each case of those suites is named there, and that no cell is empty.
 func TestClientsAreCovered(t *testing.T) {
 	cases := make(map[string]map[string]bool) // by language, then name: whether the page has it
 	for language, in := range caseNames {
@@ -65,6 +65,9 @@ func TestClientsAreCovered(t *testing.T) {
 			continue
 		}
 		for k, cell := range cells[1:] {
+			if strings.TrimSpace(cell) == "" {
+				t.Errorf("line %d: the cell of %s is empty", i+1, strings.TrimSpace(columns[k+1]))
+			}
 			language := strings.Trim(strings.Fields(columns[k+1])[0], ",")
 			for _, s := range quoted.FindAllStringSubmatch(cell, -1) {
 				if _, ok := cases[language][s[1]]; ok {

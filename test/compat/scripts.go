@@ -90,10 +90,27 @@ func installOnce(ctx context.Context, dir string, commands ...*exec.Cmd) error {
 	return os.WriteFile(done, nil, 0o644)
 }
 
-// scriptTopics are the topics of the scripts' cases. A topic of type LITE has a group of its own.
-var scriptTopics = []struct{ name, kind string }{
-	{"SIMPLE", "NORMAL"}, {"PUSH", "NORMAL"}, {"AGAIN", "NORMAL"}, {"SQL92", "NORMAL"}, {"BATCH", "NORMAL"}, {"PACKED", "NORMAL"}, {"FIFO", "FIFO"},
-	{"PRIORITY", "PRIORITY"}, {"DELAY", "DELAY"}, {"TRANSACTION", "TRANSACTION"}, {"LITE", "LITE"}, {"LITE_SIMPLE", "LITE"},
+// scriptTopics are the topics of the scripts' cases. Some have a group that is made for them.
+var scriptTopics = []struct {
+	name, kind string
+	group      func(group, topic string) []byte
+}{
+	{"SIMPLE", "NORMAL", nil}, {"PUSH", "NORMAL", nil}, {"AGAIN", "NORMAL", nil}, {"AWAY", "NORMAL", nil}, {"ASYNC", "NORMAL", nil},
+	{"SQL92", "NORMAL", nil}, {"BATCH", "NORMAL", nil}, {"PACKED", "NORMAL", nil}, {"FIFO", "FIFO", nil},
+	{"PRIORITY", "PRIORITY", nil}, {"DELAY", "DELAY", nil}, {"TRANSACTION", "TRANSACTION", nil},
+	{"LITE", "LITE", liteGroup}, {"LITE_SIMPLE", "LITE", liteGroup},
+	{"DEAD", "NORMAL", oneRetry(false)}, {"DEAD_FIFO", "FIFO", oneRetry(true)},
+	{"OF_NORMAL", "NORMAL", nil}, {"OF_FIFO", "FIFO", nil}, {"OF_DELAY", "DELAY", nil},
+	{"OF_TRANSACTION", "TRANSACTION", nil}, {"OF_PRIORITY", "PRIORITY", nil}, {"OF_LITE", "LITE", nil},
+}
+
+func liteGroup(group, topic string) []byte { return liteGroupBody(group, topic) }
+
+// oneRetry describes a group in which a message that has failed twice is a dead letter.
+func oneRetry(orderly bool) func(group, topic string) []byte {
+	return func(group, _ string) []byte {
+		return fmt.Appendf(nil, `{"groupName":%q,"consumeEnable":true,"consumeMessageOrderly":%v,"retryQueueNums":1,"retryMaxTimes":1}`, group, orderly)
+	}
 }
 
 // script runs the suite of a client in another language, with topics made for it.
@@ -105,13 +122,13 @@ func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) erro
 			return err
 		}
 		cmd.Env = append(cmd.Env, "COMPAT_TOPIC_"+t.name+"="+name)
-		switch {
-		case t.kind == "LITE":
-			if err := h.createLiteGroup(ctx, name, name); err != nil {
+		if t.group != nil {
+			if err := h.createGroup(ctx, name, t.group(name, name)); err != nil {
 				return err
 			}
 			cmd.Env = append(cmd.Env, "COMPAT_GROUP_"+t.name+"="+name)
-		case t.name == "PACKED":
+		}
+		if t.name == "PACKED" {
 			if err := h.sendPacked(ctx, name); err != nil {
 				return err
 			}
@@ -120,11 +137,11 @@ func (h *harness) script(ctx context.Context, cmd *exec.Cmd, env ...string) erro
 	return h.stream(cmd, func(line string) bool { return verdict.MatchString(line) || strings.Contains(line, "Error") })
 }
 
-// createLiteGroup makes a group that consumes the lite topics of topic.
-func (h *harness) createLiteGroup(ctx context.Context, group, topic string) error {
+// createGroup makes the group that body describes.
+func (h *harness) createGroup(ctx context.Context, group string, body []byte) error {
 	c := transport.NewClient(transport.ClientOptions{})
 	defer c.Close()
-	r, err := c.Call(ctx, h.target.Broker, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, liteGroupBody(group, topic))
+	r, err := c.Call(ctx, h.target.Broker, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, body)
 	if err != nil || r.Code != remoting.ResSuccess {
 		return fmt.Errorf("create group %s: %v, %+v", group, err, r)
 	}

@@ -171,6 +171,133 @@ async function fifo(topic) {
   }
 }
 
+// A topic takes messages of its own type alone.
+async function topicTypes() {
+  const kinds = { NORMAL: {}, FIFO: { messageGroup: 'g' }, DELAY: { deliveryTimestamp: new Date(Date.now() + 1000) }, TRANSACTION: {}, PRIORITY: { priority: 1 }, LITE: { liteTopic: 'l' } };
+  const checker = { check: async () => TransactionResolution.COMMIT };
+  for (const of of Object.keys(kinds)) {
+    const topic = process.env[`COMPAT_TOPIC_OF_${of}`];
+    const producer = new Producer({ endpoints, namespace, logger: silent, topic, checker });
+    await producer.startup();
+    try {
+      for (const [kind, fields] of Object.entries(kinds)) {
+        const transaction = kind === 'TRANSACTION' ? producer.beginTransaction() : undefined;
+        let refused;
+        try {
+          await producer.send({ ...sample(topic, 0), ...fields }, transaction);
+        } catch (e) {
+          refused = e;
+        }
+        if ((refused === undefined) !== (kind === of)) throw new Error(`a ${kind} message to a ${of} topic: ${refused || 'taken'}`);
+        if (transaction && !refused) await transaction.commit();
+      }
+    } finally {
+      await producer.shutdown();
+    }
+  }
+  return `each of ${Object.keys(kinds).length} types takes its own`;
+}
+
+// With one retry allowed, what fails twice lies in the group's dead-letter topic, as it was sent. What has no
+// message group the server moves there, what has one the client: at once, when it knows no time for the next attempt.
+async function deadLetters(topic) {
+  await Promise.all([fails(topic, 'DEAD'), fails(process.env.COMPAT_TOPIC_DEAD_FIFO, 'DEAD_FIFO', () => 'one')]);
+  return 'twice, then a dead letter, with and without a message group';
+}
+
+async function fails(topic, name, messageGroup) {
+  const consumerGroup = process.env[`COMPAT_GROUP_${name}`];
+  let attempts = 0;
+  const consumer = new PushConsumer({
+    endpoints, namespace, logger: silent, consumerGroup, subscriptions: all(topic),
+    messageListener: {
+      consume() {
+        attempts++;
+        return ConsumeResult.FAILURE;
+      },
+    },
+  });
+  await consumer.startup();
+  try {
+    await sendAll(topic, [7], messageGroup);
+    const dead = await receiveDead(consumerGroup);
+    if (attempts !== (apache && messageGroup ? 1 : 2) || numberOf(dead) !== 7) throw new Error(`${attempts} attempts, then ${numberOf(dead)} as a dead letter`);
+  } finally {
+    await consumer.shutdown();
+  }
+}
+
+// The dead letter of a group. Its topic is made with the first one, and this client does not start without it.
+async function receiveDead(group) {
+  const end = Date.now() + 90_000;
+  for (;;) {
+    const consumer = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup: fresh('dead'), subscriptions: all(`%DLQ%${group}`), awaitDuration: 5000 });
+    try {
+      await consumer.startup();
+    } catch (e) {
+      await consumer.shutdown();
+      if (Date.now() > end) throw e;
+      continue;
+    }
+    try {
+      while (Date.now() < end) {
+        for (const m of await consumer.receive(1, 30_000)) {
+          await consumer.ack(m);
+          return m;
+        }
+      }
+      throw new Error('no dead letter');
+    } finally {
+      await consumer.shutdown();
+    }
+  }
+}
+
+// What a member of a group has received goes to another one when it goes away, but what it has acknowledged.
+async function goesAway(topic) {
+  const total = 20;
+  const consumerGroup = fresh('away');
+  const acked = new Set();
+  const left = new Set();
+  const seen = new Map();
+  const member = async () => {
+    const c = new SimpleConsumer({ endpoints, namespace, logger: silent, consumerGroup, subscriptions: all(topic), awaitDuration: 5000 });
+    await c.startup();
+    return c;
+  };
+  await sendAll(topic, numbersBelow(total));
+  const first = await member();
+  try {
+    for (const end = Date.now() + 60_000; acked.size + left.size < 10 && Date.now() < end;) {
+      for (const m of await first.receive(1, 10_000)) {
+        if (acked.size < 5) {
+          await first.ack(m);
+          acked.add(numberOf(m));
+        } else {
+          left.add(numberOf(m));
+        }
+      }
+    }
+  } finally {
+    await first.shutdown();
+  }
+  const second = await member();
+  try {
+    await receiveUntil(second, 60_000, () => seen.size >= total - acked.size, (m) => {
+      const n = numberOf(m);
+      countIn(seen, n);
+      if ((m.deliveryAttempt > 1) !== left.has(n)) throw new Error(`attempt ${m.deliveryAttempt} of message ${n}, left were ${[...left]}`);
+    });
+  } finally {
+    await second.shutdown();
+  }
+  const want = numbersBelow(total).filter((n) => !acked.has(n));
+  if (want.some((n) => seen.get(n) !== 1) || seen.size !== want.length || left.size !== 5) {
+    throw new Error(`received ${[...seen]}; acknowledged were ${[...acked]}, left ${[...left]}`);
+  }
+  return `${left.size} came again to the other member`;
+}
+
 // The most urgent message comes first. (This client sends no priority of 0.)
 async function priority(topic) {
   const sent = [3, 1, 7, 6, 2, 5, 4, 900];
@@ -364,7 +491,9 @@ async function main() {
   const chosen = ([name]) => name.includes(process.env.COMPAT_ONLY || '');
   const waiting = [['timers and recall', timers, 'COMPAT_TOPIC_DELAY'], ['transactions', transactions, 'COMPAT_TOPIC_TRANSACTION'],
     ['redelivery', redelivery, 'COMPAT_TOPIC_AGAIN'], ['sql92 filter', sql92, 'COMPAT_TOPIC_SQL92'],
-    ['packed bodies', packed, 'COMPAT_TOPIC_PACKED'], ['lite push consumer', litePush, 'COMPAT_TOPIC_LITE']];
+    ['packed bodies', packed, 'COMPAT_TOPIC_PACKED'], ['lite push consumer', litePush, 'COMPAT_TOPIC_LITE'],
+    ['topic types', topicTypes, 'COMPAT_TOPIC_OF_NORMAL'], ['dead letters', deadLetters, 'COMPAT_TOPIC_DEAD'],
+    ['member goes away', goesAway, 'COMPAT_TOPIC_AWAY']];
   const others = [['simple consumer', simple, 'COMPAT_TOPIC_SIMPLE'], ['push consumer', push, 'COMPAT_TOPIC_PUSH'],
     ['fifo, unprepared group', fifo, 'COMPAT_TOPIC_FIFO'], ['priority', priority, 'COMPAT_TOPIC_PRIORITY']];
   const beside = waiting.filter(chosen).map(run);

@@ -14,6 +14,7 @@ from rocketmq import (ClientConfiguration, ConsumeResult, Credentials, FilterExp
                       LiteSimpleConsumer, Message, MessageListener, Producer, PushConsumer, SimpleConsumer,
                       TransactionChecker, TransactionResolution)
 from rocketmq.grpc_protocol import FilterType
+from rocketmq.v5.exception import IllegalArgumentException
 
 GRPC = os.environ["COMPAT_GRPC"]
 COUNT = int(os.environ["COMPAT_COUNT"])
@@ -68,6 +69,29 @@ class Listener(MessageListener):
     def consume(self, message):
         with self.lock:
             return self.of(message)
+
+
+def receive(consumer, count, invisible):
+    """What a receive finds. Apache's server refuses receives until it has the settings, which this client does
+    not wait for."""
+    try:
+        return consumer.receive(count, invisible) or []
+    except Exception as e:
+        if not APACHE or '"settings" is null' not in str(e):
+            raise
+        return []
+
+
+def receive_until(consumer, limit, enough, received):
+    """Receives until there is enough and, after that, a poll finds nothing more."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        messages = receive(consumer, 16, 60)
+        for m in messages:
+            received(m)
+            consumer.ack(m)
+        if not messages and enough():
+            return
 
 
 def simple(topic):
@@ -168,7 +192,7 @@ def fifo(topic):
 
     def run(c):
         while not done.is_set():
-            for m in c.receive(4, 30) or []:
+            for m in receive(c, 4, 30):
                 n = number(m)
                 with lock:
                     got.setdefault(m.message_group, []).append(n)
@@ -196,6 +220,131 @@ def fifo(topic):
             c.shutdown()
 
 
+def topic_types(_):
+    """A topic takes messages of its own type alone."""
+    kinds = {"NORMAL": {}, "FIFO": {"message_group": "g"}, "DELAY": {"delivery_timestamp": int(time.time()) + 1},
+             "TRANSACTION": {}, "PRIORITY": {"priority": 1}, "LITE": {"lite_topic": "l"}}
+    for of in kinds:
+        topic = os.environ["COMPAT_TOPIC_OF_" + of]
+        producer = Producer(config(), (topic,), checker=Checker())
+        producer.startup()
+        try:
+            for kind, fields in kinds.items():
+                m = sample(topic, 0)
+                for name, value in fields.items():
+                    setattr(m, name, value)
+                transaction = producer.begin_transaction() if kind == "TRANSACTION" else None
+                try:
+                    producer.send(m, transaction)
+                except IllegalArgumentException as e:
+                    if kind == of:
+                        raise AssertionError(f"a {kind} message to a topic of that type: {e}")
+                    continue
+                if kind != of:
+                    raise AssertionError(f"a {kind} message to a {of} topic was taken")
+                if transaction:
+                    transaction.commit()
+        finally:
+            producer.shutdown()
+    return f"each of {len(kinds)} types takes its own"
+
+
+def dead_letters(topic):
+    """With one retry allowed, what fails twice lies in the group's dead-letter topic, as it was sent. What has
+    no message group the server moves there, what has one the client."""
+    for at, name, message_group in (topic, "DEAD", None), (os.environ["COMPAT_TOPIC_DEAD_FIFO"], "DEAD_FIFO", lambda _: "one"):
+        attempts, group = [], os.environ["COMPAT_GROUP_" + name]
+
+        def consume(m):
+            attempts.append(number(m))
+            return ConsumeResult.FAILURE
+
+        consumer = PushConsumer(config(), group, Listener(consume), {at: FilterExpression()})
+        consumer.startup()
+        try:
+            send_all(at, [7], message_group)
+            dead = receive_dead(group)
+        finally:
+            consumer.shutdown()
+        if attempts != [7, 7] or number(dead) != 7:
+            raise AssertionError(f"{attempts}, then {number(dead)} as a dead letter")
+    return "twice, then a dead letter, with and without a message group"
+
+
+def receive_dead(group):
+    """The dead letter of a group. Its topic is made with the first one."""
+    consumer = SimpleConsumer(config(), fresh("dead"), {"%DLQ%" + group: FilterExpression()}, await_duration=5)
+    consumer.startup()
+    try:
+        end, why = time.monotonic() + 90, None
+        while time.monotonic() < end:
+            try:
+                for m in receive(consumer, 1, 30):
+                    consumer.ack(m)
+                    return m
+            except Exception as e:  # no such topic yet
+                why = e
+                time.sleep(0.5)
+        raise AssertionError(f"no dead letter: {why}")
+    finally:
+        consumer.shutdown()
+
+
+def goes_away(topic):
+    """What a member of a group has received goes to another one when it goes away, but what it has acknowledged."""
+    count, group, left, acked, seen = 20, fresh("away"), set(), set(), {}
+    send_all(topic, range(count))
+    member = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
+    member.startup()
+    try:
+        end = time.monotonic() + 60
+        while len(left) + len(acked) < 10 and time.monotonic() < end:
+            for m in receive(member, 1, 10):
+                if len(acked) < 5:
+                    member.ack(m)
+                    acked.add(number(m))
+                else:
+                    left.add(number(m))
+    finally:
+        member.shutdown()
+    member = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
+    member.startup()
+    try:
+        def received(m):
+            seen[number(m)] = seen.get(number(m), 0) + 1
+            if (m.delivery_attempt > 1) != (number(m) in left):
+                raise AssertionError(f"attempt {m.delivery_attempt} of message {number(m)}, left were {left}")
+
+        receive_until(member, 60, lambda: len(seen) >= count - len(acked), received)
+    finally:
+        member.shutdown()
+    if seen != {n: 1 for n in range(count) if n not in acked} or len(left) != 5:
+        raise AssertionError(f"received {seen}; acknowledged were {acked}, left {left}")
+    return f"{len(left)} came again to the other member"
+
+
+def async_sends(topic):
+    """Each asynchronous send is answered, and what was sent is there."""
+    count, seen = 100, {}
+    producer = Producer(config(), (topic,))
+    producer.startup()
+    consumer = SimpleConsumer(config(), fresh("async"), {topic: FilterExpression()}, await_duration=5)
+    consumer.startup()
+    try:
+        receipts = [f.result(20) for f in [producer.send_async(sample(topic, n)) for n in range(count)]]
+
+        def received(m):
+            seen[number(m)] = seen.get(number(m), 0) + 1
+
+        receive_until(consumer, 60, lambda: len(seen) >= count, received)
+        if seen != {n: 1 for n in range(count)} or len({r.message_id for r in receipts}) != count:
+            raise AssertionError(f"received {seen}, answered with {receipts}")
+        return f"{count} messages"
+    finally:
+        producer.shutdown()
+        consumer.shutdown()
+
+
 def priority(topic):
     """The most urgent message comes first."""
     sent, got = [3, 0, 7, 1, 6, 2, 5, 4, 900], []
@@ -210,7 +359,7 @@ def priority(topic):
             producer.send(m)
         end = time.monotonic() + 60
         while len(got) < len(sent) and time.monotonic() < end:
-            for m in consumer.receive(1, 30) or []:
+            for m in receive(consumer, 1, 30):
                 got.append(m.priority)
                 consumer.ack(m)
         if got != [7, 900, 6, 5, 4, 3, 2, 1, 0]:
@@ -219,24 +368,6 @@ def priority(topic):
     finally:
         producer.shutdown()
         consumer.shutdown()
-
-
-def receive_until(consumer, limit, enough, received):
-    """Receives until there is enough and, after that, a poll finds nothing more. Apache's server refuses
-    receives until it has the settings, which this client does not wait for."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        try:
-            messages = consumer.receive(16, 60)
-        except Exception as e:
-            if not APACHE or '"settings" is null' not in str(e):
-                raise
-            continue
-        for m in messages or []:
-            received(m)
-            consumer.ack(m)
-        if not messages and enough():
-            return
 
 
 def timers(topic):
@@ -432,7 +563,9 @@ def run(name, case, topic):
 def main():
     waiting = [("timers and recall", timers, "COMPAT_TOPIC_DELAY"), ("transactions", transactions, "COMPAT_TOPIC_TRANSACTION"),
                ("redelivery", redelivery, "COMPAT_TOPIC_AGAIN"), ("sql92 filter", sql92, "COMPAT_TOPIC_SQL92"),
-               ("packed bodies", packed, "COMPAT_TOPIC_PACKED"),
+               ("packed bodies", packed, "COMPAT_TOPIC_PACKED"), ("topic types", topic_types, "COMPAT_TOPIC_OF_NORMAL"),
+               ("dead letters", dead_letters, "COMPAT_TOPIC_DEAD"), ("member goes away", goes_away, "COMPAT_TOPIC_AWAY"),
+               ("async sends", async_sends, "COMPAT_TOPIC_ASYNC"),
                ("lite push consumer", lite_push, "COMPAT_TOPIC_LITE"), ("lite simple consumer", lite_simple, "COMPAT_TOPIC_LITE_SIMPLE")]
     others = [("simple consumer", simple, "COMPAT_TOPIC_SIMPLE"), ("push consumer", push, "COMPAT_TOPIC_PUSH"),
               ("fifo, unprepared group", fifo, "COMPAT_TOPIC_FIFO"), ("priority", priority, "COMPAT_TOPIC_PRIORITY")]

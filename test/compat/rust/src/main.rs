@@ -144,6 +144,118 @@ async fn redelivery(topic: String, _: usize) -> Result<String, String> {
     Ok(format!("again after {:.1} s", waited))
 }
 
+/// What a member of a group has received goes to another one when it goes away, but what it has acknowledged.
+async fn goes_away(topic: String, _: usize) -> Result<String, String> {
+    let (count, group) = (20, format!("rust-away-{}", topic));
+    send_all(&topic, count, 0).await?;
+    let (mut acked, mut left) = (BTreeSet::new(), BTreeSet::new());
+    let first = consumer(&topic, &group).await?;
+    let end = Instant::now() + Duration::from_secs(60);
+    while acked.len() + left.len() < 10 && Instant::now() < end {
+        for m in receive(&first, &topic, &all(), 1, 10).await? {
+            if acked.len() < 5 {
+                first.ack(&m).await.map_err(|e| e.to_string())?;
+                acked.insert(number(&m)?);
+            } else {
+                left.insert(number(&m)?);
+            }
+        }
+    }
+    first.shutdown().await.map_err(|e| e.to_string())?;
+    let second = consumer(&topic, &group).await?;
+    let rest = count - acked.len();
+    let seen = receive_until(&second, &topic, &all(), 60, |seen| seen.len() >= rest, |n, m| {
+        match (m.delivery_attempt() > 1) == left.contains(&n) {
+            true => Ok(()),
+            false => Err(format!("attempt {} of message {}, left were {:?}", m.delivery_attempt(), n, left)),
+        }
+    })
+    .await?;
+    second.shutdown().await.map_err(|e| e.to_string())?;
+    if seen != each_once((0..count).filter(|n| !acked.contains(n))) || left.len() != 5 {
+        return Err(format!("received {:?}; acknowledged were {:?}, left {:?}", seen, acked, left));
+    }
+    Ok(format!("{} came again to the other member", left.len()))
+}
+
+/// With one retry allowed, what was received twice and not acknowledged lies in the group's dead-letter
+/// topic, as it was sent. The topic is made with the first one.
+async fn dead_letter(topic: String, _: usize) -> Result<String, String> {
+    let group = env::var("COMPAT_GROUP_DEAD").unwrap();
+    let c = consumer(&topic, &group).await?;
+    send_all(&topic, 1, 0).await?;
+    let (mut attempts, mut last) = (Vec::new(), Instant::now());
+    let end = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < end {
+        let messages = receive(&c, &topic, &all(), 1, 10).await?;
+        if !messages.is_empty() {
+            last = Instant::now();
+        } else if attempts.len() == 2 && last.elapsed() > Duration::from_secs(12) {
+            break; // the second one has lapsed, and what came to nothing was looking for it
+        }
+        attempts.extend(messages.iter().map(|m| m.delivery_attempt()));
+    }
+    c.shutdown().await.map_err(|e| e.to_string())?;
+    if attempts != [1, 2] {
+        return Err(format!("attempts {:?}", attempts));
+    }
+    let dead = format!("%DLQ%{}", group);
+    let mut found = Err(String::new());
+    while found != Ok(0) && Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        found = read_dead(&dead, &format!("rust-dead-{}", topic)).await;
+    }
+    match found {
+        Ok(0) => Ok("twice, then a dead letter".to_string()),
+        other => Err(format!("no dead letter: {:?}", other)),
+    }
+}
+
+async fn read_dead(topic: &str, group: &str) -> Result<usize, String> {
+    let c = consumer(topic, group).await?;
+    let mut found = Err("nothing came".to_string());
+    for m in receive(&c, topic, &all(), 1, 30).await? {
+        c.ack(&m).await.map_err(|e| e.to_string())?;
+        found = number(&m);
+    }
+    c.shutdown().await.map_err(|e| e.to_string())?;
+    found
+}
+
+/// A topic takes messages of its own type alone. This client sends them all: it is the server that refuses.
+async fn topic_types(_: String, _: usize) -> Result<String, String> {
+    let mut refused = 0;
+    for of in ["NORMAL", "FIFO", "DELAY", "TRANSACTION", "PRIORITY", "LITE"] {
+        let topic = env::var(format!("COMPAT_TOPIC_OF_{}", of)).unwrap();
+        let checker = |_: String, _: MessageView| TransactionResolution::COMMIT;
+        let mut p = Producer::new_transaction_producer(producer_option(&topic), client(), Box::new(checker)).map_err(|e| e.to_string())?;
+        p.start().await.map_err(|e| e.to_string())?;
+        for kind in ["NORMAL", "FIFO", "DELAY", "TRANSACTION"] {
+            let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64 + 1;
+            let b = match kind {
+                "FIFO" => sample(&topic, 0).set_message_group("g"),
+                "DELAY" => sample(&topic, 0).set_delivery_timestamp(at),
+                "TRANSACTION" => sample(&topic, 0).enable_transaction(),
+                _ => sample(&topic, 0),
+            };
+            let m = b.build().map_err(|e| e.to_string())?;
+            let sent = match kind {
+                "TRANSACTION" => match p.send_transaction_message(m).await {
+                    Ok(transaction) => transaction.commit().await,
+                    Err(e) => Err(e),
+                },
+                _ => p.send(m).await.map(|_| ()),
+            };
+            if sent.is_ok() != (kind == of) {
+                return Err(format!("a {} message to a {} topic: {:?}", kind, of, sent));
+            }
+            refused += sent.is_err() as usize;
+        }
+        p.shutdown().await.map_err(|e| e.to_string())?;
+    }
+    Ok(format!("{} of other kinds were refused", refused))
+}
+
 async fn fifo(topic: String, _: usize) -> Result<String, String> {
     let (each, groups) = (20, 5);
     let c = consumer(&topic, &format!("rust-fifo-{}", topic)).await?;
@@ -311,5 +423,8 @@ async fn main() {
         run("redelivery", "AGAIN", count, redelivery),
         run("timers", "DELAY", count, timers),
         run("transactions", "TRANSACTION", count, transactions),
+        run("topic types", "OF_NORMAL", count, topic_types),
+        run("dead letter", "DEAD", count, dead_letter),
+        run("member goes away", "AWAY", count, goes_away),
     );
 }

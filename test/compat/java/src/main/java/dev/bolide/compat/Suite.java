@@ -9,14 +9,15 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Runs all cases, or those whose names hold the argument. "write TOPIC N" and "read TOPIC N"
- * send and read a backlog instead, for the exchange of stores between servers;
- * "pop TOPIC N GROUP FILE" leaves some of N messages in flight, "popped TOPIC N GROUP FILE EXACT"
- * waits for them; "halves TOPIC N" leaves transactions open, "checks TOPIC N DECIDED" decides some of them;
- * "lites TOPIC N GROUP TURN" does so with N messages of each lite topic;
- * "timers-send", "timers-await" and "timers-check TOPIC N FILE" do so with timers;
- * "member TOPIC SLOT" and "produce TOPIC RATE" are processes of the suite rebalance;
- * "write-evenly TOPIC N" goes round the queues, "consume TOPIC N GROUP" reads for a named group.
+ * Runs all cases, or those whose names hold the argument; or commands, for suites that have several processes or
+ * servers: "write TOPIC N", "write-evenly TOPIC N" (round the queues), "read TOPIC N" and "consume TOPIC N GROUP" send and
+ * read a backlog; "member TOPIC SLOT" and "produce TOPIC RATE" are processes of the suite rebalance.
+ *
+ * <p>"together NAME COMMAND [then COMMAND]... [and NAME ...]..." runs the commands of several names side by side and says how
+ * each name ended. For the exchange of stores between servers there are: "pop TOPIC N GROUP FILE", which leaves some of N
+ * messages in flight, and "popped TOPIC N GROUP FILE EXACT", which waits for them; "halves TOPIC N", which leaves transactions
+ * open, and "checks TOPIC N DECIDED", which decides some of them; "lites TOPIC N GROUP TURN", which does so with N messages of
+ * each lite topic; "timers-send", "timers-await" and "timers-check TOPIC N FILE", which do so with timers.
  */
 public final class Suite {
     interface Case {
@@ -38,22 +39,10 @@ public final class Suite {
                 e.printStackTrace();
                 System.exit(1);
             });
-            int count = Integer.parseInt(args[2]);
-            System.out.println(switch (args[0]) {
-                case "write" -> Backlog.write(target, args[1], count);
-                case "write-evenly" -> Backlog.writeEvenly(target, args[1], count);
-                case "read" -> Backlog.read(target, args[1], count, Target.fresh("reader"));
-                case "pop" -> InFlight.pop(target, args[1], count, args[3], args[4]);
-                case "popped" -> InFlight.popped(target, args[1], count, args[3], args[4], Boolean.parseBoolean(args[5]));
-                case "halves" -> Transactions.halves(target, args[1], count);
-                case "checks" -> Transactions.checks(target, args[1], count, Integer.parseInt(args[3]));
-                case "timers-send" -> Timers.send(target, args[1], count, args[3]);
-                case "timers-await" -> Timers.await(args[3]);
-                case "timers-check" -> Timers.check(target, args[1], count, args[3]);
-                case "lites" -> LiteStore.turn(target, args[1], count, args[3], Integer.parseInt(args[4]));
-                case "consume" -> Backlog.read(target, args[1], count, args[3]);
-                default -> throw new IllegalArgumentException(args[0]);
-            });
+            if (args[0].equals("together")) {
+                System.exit(together(target, List.of(args).subList(1, args.length)) ? 0 : 1);
+            }
+            System.out.println(command(target, List.of(args)));
             System.exit(0);
         }
         // The large cases run one after the other; those that wait for real time run beside them.
@@ -76,6 +65,11 @@ public final class Suite {
         small.put("grpc SQL92 filter", Filters::grpc);
         small.put("grpc redelivery", Grpc::redelivery);
         small.put("grpc fifo", Grpc::fifo);
+        small.put("grpc dead letters", DeadLetters::grpc);
+        small.put("grpc member goes away", Grpc::goesAway);
+        small.put("grpc async sends", Grpc::asyncSends);
+        small.put("grpc topic types", TopicTypes::grpc);
+        small.put("classic topic types", TopicTypes::classic);
         small.put("grpc lite push consumer", Lite::push);
         small.put("classic transactions", Transactions::classic);
         small.put("grpc transactions", Transactions::grpc);
@@ -118,6 +112,60 @@ public final class Suite {
         target.close();
         System.out.println(passed + " passed, " + failed + " failed");
         System.exit(failed == 0 && passed > 0 ? 0 : 1);
+    }
+
+    /** Runs what is between "and" and "and" side by side: a name, and its commands with "then" between them. */
+    private static boolean together(Target target, List<String> args) throws Exception {
+        ExecutorService beside = Executors.newCachedThreadPool();
+        List<Future<Boolean>> all = new ArrayList<>();
+        for (List<String> of : split(args, "and")) {
+            List<List<String>> commands = split(of.subList(1, of.size()), "then");
+            all.add(beside.submit(() -> run(of.get(0), t -> {
+                List<String> results = new ArrayList<>();
+                for (List<String> c : commands) {
+                    results.add(command(t, c));
+                }
+                return String.join("; ", results);
+            }, target)));
+        }
+        boolean ok = true;
+        for (Future<Boolean> f : all) {
+            ok &= f.get();
+        }
+        return ok;
+    }
+
+    private static List<List<String>> split(List<String> args, String separator) {
+        List<List<String>> parts = new ArrayList<>();
+        parts.add(new ArrayList<>());
+        for (String arg : args) {
+            if (arg.equals(separator)) {
+                parts.add(new ArrayList<>());
+            } else {
+                parts.get(parts.size() - 1).add(arg);
+            }
+        }
+        return parts;
+    }
+
+    private static String command(Target target, List<String> args) throws Exception {
+        String topic = args.get(1);
+        int count = Integer.parseInt(args.get(2));
+        return switch (args.get(0)) {
+            case "write" -> Backlog.write(target, topic, count);
+            case "write-evenly" -> Backlog.writeEvenly(target, topic, count);
+            case "read" -> Backlog.read(target, topic, count, Target.fresh("reader"));
+            case "consume" -> Backlog.read(target, topic, count, args.get(3));
+            case "pop" -> InFlight.pop(target, topic, count, args.get(3), args.get(4));
+            case "popped" -> InFlight.popped(target, topic, count, args.get(3), args.get(4), Boolean.parseBoolean(args.get(5)));
+            case "halves" -> Transactions.halves(target, topic, count);
+            case "checks" -> Transactions.checks(target, topic, count, Integer.parseInt(args.get(3)));
+            case "timers-send" -> Timers.send(target, topic, count, args.get(3));
+            case "timers-await" -> Timers.await(args.get(3));
+            case "timers-check" -> Timers.check(target, topic, count, args.get(3));
+            case "lites" -> LiteStore.turn(target, topic, count, args.get(3), Integer.parseInt(args.get(4)));
+            default -> throw new IllegalArgumentException(args.get(0));
+        };
     }
 
     private static boolean run(String name, Case c, Target target) {

@@ -4,6 +4,8 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.rocketmq.client.ClientConfig;
+import org.apache.rocketmq.client.exception.MQBrokerException;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.impl.MQClientManager;
 import org.apache.rocketmq.client.impl.factory.MQClientInstance;
 import org.apache.rocketmq.common.TopicConfig;
@@ -69,6 +71,27 @@ final class Target {
     long stored(String topic) throws Exception {
         return admin().getMQClientAPIImpl().getTopicStatsInfo(broker, topic, 10_000).getOffsetTable().values().stream()
             .mapToLong(o -> o.getMaxOffset()).sum();
+    }
+
+    /** Waits until a topic, which may have to be made first, has so many messages. */
+    void awaitStored(String topic, long messages, int seconds) throws Exception {
+        long end = System.nanoTime() + seconds * 1_000_000_000L;
+        while (true) {
+            String there;
+            try {
+                long stored = stored(topic);
+                if (stored >= messages) {
+                    return;
+                }
+                there = stored + " messages";
+            } catch (MQClientException | MQBrokerException e) {
+                there = e.toString();
+            }
+            if (System.nanoTime() > end) {
+                throw new AssertionError(topic + " has not " + messages + " messages: " + there);
+            }
+            Thread.sleep(100);
+        }
     }
 
     String createGroup(int retries, boolean orderly) throws Exception {

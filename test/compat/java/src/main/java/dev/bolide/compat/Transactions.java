@@ -52,6 +52,11 @@ final class Transactions {
         return producer;
     }
 
+    /** A producer whose transactions are all committed. */
+    static TransactionMQProducer committing(Target target) throws Exception {
+        return producer(target, Target.fresh("java-transactions"), n -> known(true), n -> known(true), new ConcurrentSkipListSet<>());
+    }
+
     private static DefaultMQPushConsumer consumer(Target target, String topic, Map<Integer, Integer> seen) throws Exception {
         DefaultMQPushConsumer consumer = Classic.consumer(target, Target.fresh("java-reader"), topic);
         consumer.registerMessageListener((MessageListenerConcurrently) (list, context) -> {
