@@ -1,13 +1,13 @@
 // Package exports is the files in which Apache RocketMQ keeps a broker's tables, written
 // so that its broker can open a store that Bolide has written, and read when it has.
 //
-// Invariants: the state database decides. A file is written at most every 5 s, less often
-// where that takes long, and at a clean stop, by a temporary file that is synced and renamed, with the last good text
-// kept beside it as .bak. The SHA-256 of a text is durable in the state database before
-// the text is in its file, so at start a file whose sum is known is our own, however old
-// and whatever happened, and is ignored. One that is not known and can be read was
-// written by another server or a person, and replaces its table. One that can't be read
-// (half, empty, zeroes) never stops the start.
+// Invariants: the state database decides. Each file is written at most every 5 s, less often
+// where that takes long, and at a clean stop, by a temporary file that is synced and renamed,
+// with the last good text kept beside it as .bak; none waits for another one's pause. The
+// SHA-256 of a text is durable in the state database before the text is in its file, so at
+// start a file whose sum is known is our own, however old and whatever happened, and is
+// ignored. One that is not known and can be read was written by another server or a person,
+// and replaces its table. One that can't be read (half, empty, zeroes) never stops the start.
 //
 // Neighbours: topic, group, offset and timer make and take the texts; broker builds this
 // from them and asks which were replaced, because that says that another server was here.
@@ -55,6 +55,7 @@ type Exports struct {
 	mu       struct {
 		sync.Mutex
 		changed map[string]bool
+		rests   map[string]time.Time // until when a file that was written is left alone
 	}
 	wake chan struct{}
 }
@@ -63,8 +64,8 @@ type Exports struct {
 // whose writing a crash has cut short.
 const knownSums = 8
 
-// timesAsLong is how many times as long as writing the files took nothing is written after it,
-// up to the longest time: the offsets in a hundred thousand lite topics are megabytes.
+// timesAsLong is how many times as long as writing a file took it is not written again, up to
+// the longest time: the offsets in a hundred thousand lite topics are megabytes.
 const (
 	timesAsLong = 100
 	longest     = time.Minute
@@ -83,7 +84,7 @@ func Open(o Options, files ...File) (*Exports, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	e := &Exports{o: o, files: files, wake: make(chan struct{}, 1)}
-	e.mu.changed = make(map[string]bool)
+	e.mu.changed, e.mu.rests = make(map[string]bool), make(map[string]time.Time)
 	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create %s: %w", o.Dir, err)
 	}
@@ -130,7 +131,7 @@ func (e *Exports) load(f File) error {
 		if containsSum(known, sha256.Sum256(text)) {
 			return nil // our own
 		}
-		if err := e.take(f, text); err != nil {
+		if err := e.replaceTable(f, text); err != nil {
 			e.o.Log.Warn("a table's file is damaged and is passed over", "file", name, "bytes", len(text), "err", err)
 			continue
 		}
@@ -146,9 +147,9 @@ func (e *Exports) load(f File) error {
 	return nil
 }
 
-// take imports a text. A file that is empty or holds only zeroes is what a power cut
+// replaceTable imports a text. A file that is empty or holds only zeroes is what a power cut
 // leaves, not an empty table.
-func (e *Exports) take(f File, text []byte) error {
+func (e *Exports) replaceTable(f File, text []byte) error {
 	if len(bytes.Trim(text, " \t\r\n\x00")) == 0 {
 		return errors.New("it is empty")
 	}
@@ -174,8 +175,12 @@ func (e *Exports) read(name string) ([]byte, error) {
 // Changed notes that a file's table has changed; it does not block.
 func (e *Exports) Changed(name string) {
 	e.mu.Lock()
+	known := e.mu.changed[name]
 	e.mu.changed[name] = true
 	e.mu.Unlock()
+	if known {
+		return // Run has its time
+	}
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -185,6 +190,8 @@ func (e *Exports) Changed(name string) {
 // Run writes files some time after their tables have changed, until ctx ends, and once
 // more then. A file that can't be written is tried again; the server goes on without it.
 func (e *Exports) Run(ctx context.Context) error {
+	next := time.NewTimer(longest)
+	defer next.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -193,37 +200,62 @@ func (e *Exports) Run(ctx context.Context) error {
 			}
 			return errors.Join(ctx.Err(), e.Flush())
 		case <-e.wake:
+		case <-next.C:
 		}
-		began := time.Now()
-		if err := e.Flush(); err != nil {
+		if err := e.flush(false); err != nil {
 			e.o.Log.Error("a table's file could not be written", "err", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(e.o.Every, min(timesAsLong*time.Since(began), longest))):
+		if pause, some := e.pause(); some {
+			next.Reset(pause)
 		}
 	}
 }
 
+// pause is how long it is until a file that has changed may be written, if one has.
+func (e *Exports) pause() (least time.Duration, some bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	least = longest
+	for name := range e.mu.changed {
+		least = min(least, time.Until(e.mu.rests[name]))
+	}
+	return least, len(e.mu.changed) > 0
+}
+
 // Flush writes the files of all tables that have changed.
-func (e *Exports) Flush() error {
+func (e *Exports) Flush() error { return e.flush(true) }
+
+// flush writes the files of tables that have changed, or, without all, of those that have not
+// been written just now.
+func (e *Exports) flush(all bool) error {
 	e.writing.Lock()
 	defer e.writing.Unlock()
-	e.mu.Lock()
-	changed := e.mu.changed
-	e.mu.changed = make(map[string]bool)
-	e.mu.Unlock()
 	var errs []error
 	for _, f := range e.files {
-		if !changed[f.Name] {
+		if !e.take(f.Name, all) {
 			continue
 		}
+		began := time.Now()
 		if err := e.write(f); err != nil {
 			errs = append(errs, fmt.Errorf("write %s: %w", f.Name, err))
 			e.Changed(f.Name)
 		}
+		e.mu.Lock()
+		e.mu.rests[f.Name] = time.Now().Add(max(e.o.Every, min(timesAsLong*time.Since(began), longest)))
+		e.mu.Unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// take reports whether a file is to be written now, and has it so.
+func (e *Exports) take(name string, all bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.mu.changed[name] || !all && time.Now().Before(e.mu.rests[name]) {
+		return false
+	}
+	delete(e.mu.changed, name)
+	return true
 }
 
 // write replaces one file: the sum first, then the text, then the name.

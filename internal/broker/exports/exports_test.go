@@ -264,6 +264,47 @@ func TestRunWritesLargeFilesLessOften(t *testing.T) {
 	})
 }
 
+// A file that takes long to make is no reason to make others less often, or to miss a change.
+func TestLargeFilesHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfs.NewMem()
+		db := openState(t, fs)
+		var version atomic.Int64
+		file := func(name string, takes time.Duration) File {
+			return File{Name: name, Export: func() ([]byte, error) {
+				time.Sleep(takes)
+				return fmt.Append(nil, version.Load()), nil
+			}}
+		}
+		e, err := Open(Options{FS: fs, Dir: "config", State: db}, file("large.json", time.Second), file("small.json", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- e.Run(ctx) }()
+		for range 60 {
+			time.Sleep(7 * time.Second)
+			version.Add(1)
+			e.Changed("large.json")
+			e.Changed("small.json")
+			time.Sleep(3 * time.Second)
+			if got := get(t, fs, "config/small.json"); got != fmt.Sprint(version.Load()) {
+				t.Fatalf("the small file has version %q of %d", got, version.Load())
+			}
+		}
+		time.Sleep(longest + 2*time.Second)
+		if got := get(t, fs, "config/large.json"); got != fmt.Sprint(version.Load()) {
+			t.Errorf("the large file has version %q of %d", got, version.Load())
+		}
+		cancel()
+		<-done
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestUnreadableFolder(t *testing.T) {
 	fs := vfs.NewMem()
 	db := openState(t, fs)
