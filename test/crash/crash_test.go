@@ -11,7 +11,7 @@
 // BOLIDE_CRASH_ROUNDS is the number of kills (2 when empty), BOLIDE_CRASH_SEED repeats a
 // run's random moments, BOLIDE_BINARY names a binary that is built already, and BOLIDE_CRASH_KEEP
 // a folder in which the data of a run that failed is left, BOLIDE_CRASH_TIMERS the number
-// of timers (3,000 when empty).
+// of timers that are due together (1,000 when empty).
 package crash
 
 import (

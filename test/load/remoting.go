@@ -306,6 +306,15 @@ func (c *Remoting) ReadAll() (map[int64]int, error) {
 	return counts, c.Each(func(n int64, _ *message.Message) { counts[n]++ })
 }
 
+// Await waits for the message at an offset, and says whether it is there.
+func (c *Remoting) Await(queue int32, offset int64, wait time.Duration) (bool, error) {
+	a, err := c.call(remoting.ReqPullMessage, &remoting.PullMessageRequest{
+		ConsumerGroup: "load-reader", Topic: c.place.Topic, QueueID: queue, QueueOffset: offset, MaxMsgNums: 1,
+		SysFlag: remoting.PullSubscription | remoting.PullSuspend, SuspendTimeoutMillis: wait.Milliseconds(), Subscription: "*", ExpressionType: "TAG",
+	}, nil)
+	return err == nil && a.Code == remoting.ResSuccess, err
+}
+
 // Each pulls the whole topic.
 func (c *Remoting) Each(each func(n int64, m *message.Message)) error {
 	for queue := range int32(c.place.Queues) {
