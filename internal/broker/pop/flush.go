@@ -146,7 +146,7 @@ func (p *Popper) collectWindow(b *state.Batch, w *window) {
 	if w.mu.nextDirty {
 		w.mu.nextDirty = false
 		f.key = appendWindowKey(f.key[:0], w.key)
-		f.value = appendWindowValue(f.value[:0], w.id, w.mu.next)
+		f.value = appendWindowValue(f.value[:0], w.rowLocked())
 		b.Put(state.PopWindows, f.key, f.value)
 	}
 	for i, r := range w.mu.dirty {

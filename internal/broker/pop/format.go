@@ -35,17 +35,31 @@ func parseWindowKey(key []byte) (windowKey, error) {
 	return windowKey{group: group, topic: topic, queue: int32(binary.BigEndian.Uint32(queue))}, nil
 }
 
-// appendWindowValue is the window's number and its next offset.
-func appendWindowValue(dst []byte, id uint32, next int64) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, id)
-	return binary.BigEndian.AppendUint64(dst, uint64(next))
+// windowRow is what the state database has of a window.
+type windowRow struct {
+	id    uint32
+	next  int64
+	floor int64 // of one that may be let go of, else 0
 }
 
-func parseWindowValue(v []byte) (id uint32, next int64, err error) {
-	if len(v) != 12 {
-		return 0, 0, errValue
+func appendWindowValue(dst []byte, r windowRow) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, r.id)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(r.next))
+	if r.floor > 0 {
+		dst = binary.BigEndian.AppendUint64(dst, uint64(r.floor))
 	}
-	return binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:])), nil
+	return dst
+}
+
+func parseWindowValue(v []byte) (r windowRow, err error) {
+	if len(v) != 12 && len(v) != 20 {
+		return r, errValue
+	}
+	r.id, r.next = binary.BigEndian.Uint32(v), int64(binary.BigEndian.Uint64(v[4:]))
+	if len(v) == 20 {
+		r.floor = int64(binary.BigEndian.Uint64(v[12:]))
+	}
+	return r, nil
 }
 
 // appendRecordKey is window, first offset, popTime: the name of the batch's first message.

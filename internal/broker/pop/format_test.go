@@ -55,7 +55,8 @@ func TestFormatDocument(t *testing.T) {
 	r := recordSamples[0].r
 	for name, sample := range map[string][]byte{
 		"window key":   appendWindowKey(nil, windowKey{"g", "t", 1}),
-		"window value": appendWindowValue(nil, 9, 32),
+		"window value": appendWindowValue(nil, windowRow{id: 9, next: 32}),
+		"lite value":   appendWindowValue(nil, windowRow{id: 9, next: 32, floor: r.popTime}),
 		"record key":   appendRecordKey(nil, 9, 0, r.popTime),
 		"record value": appendRecordValue(nil, &r, "client@1"),
 		"aside key":    appendAsideKey(nil, 9, 33),

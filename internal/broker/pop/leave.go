@@ -69,10 +69,7 @@ func (p *Popper) leaveOrdered(q *request, a *attempt) {
 		w.mu.Lock()
 		low := w.lowestLocked()
 		p.emptyLocked(w)
-		if low != w.mu.next {
-			w.mu.next, w.mu.nextDirty = low, true
-		}
-		w.mu.floor, w.mu.raised = p.fresh(), true
+		w.mu.next, w.mu.floor, w.mu.nextDirty = low, p.fresh(), true
 		w.mu.Unlock()
 		p.changed(w, nil)
 		p.handOver(w)

@@ -12,10 +12,8 @@ import (
 // has nothing in flight, set aside or to be written, and was not looked at for a while, is
 // let go of (ForgetIdle): its row in the state database says where it was, and revisit reads
 // that when somebody comes. What lapsed keeps the window until its receipts have ended, and all
-// else was acked. So all that is forgotten by that is which of the acked ones were acked under
-// which name: one that is acked again gets OK, but is expired if it was popped before the last
-// time that a topic, a group or a lite topic was deleted, or a window forgot something. Then
-// nobody knows whether it is of a queue that was deleted and has begun anew (Popper.mu.floor).
+// else was acked; of what was popped before the window's floor nobody knows how it ended, which
+// the row says, too. So an ack that is said again is answered as before.
 
 // sweepAfter is how many windows of lite topics are made, at least, before those that are idle
 // are looked for: whoever drains a hundred thousand lite topics has few of them in memory.
@@ -34,7 +32,7 @@ func (p *Popper) revisit(k windowKey) *window {
 		}
 		return nil
 	}
-	id, next, err := parseWindowValue(row)
+	was, err := parseWindowValue(row)
 	if err != nil {
 		p.o.Log.Error("the window of a lite topic can't be read", "group", k.group, "queue", k.topic, "err", err)
 		return nil
@@ -44,8 +42,8 @@ func (p *Popper) revisit(k windowKey) *window {
 	if w := p.mu.windows[k]; w != nil {
 		return w
 	}
-	w := newWindow(k, id)
-	w.mu.next, w.mu.known, w.mu.floor = next, true, max(p.openedAt, p.mu.floor)
+	w := newWindow(k, was.id)
+	w.mu.next, w.mu.known, w.mu.floor = was.next, true, max(p.openedAt, was.floor)
 	p.addLocked(w)
 	return w
 }
@@ -105,9 +103,6 @@ func (p *Popper) forgetIdle(w *window, now int64) (gone bool) {
 		w.mu.idle = !busy
 		return false
 	}
-	if w.mu.raised {
-		p.mu.floor = max(p.mu.floor, w.mu.floor)
-	}
 	w.mu.dropped = true
 	delete(p.mu.windows, w.key)
 	delete(p.mu.byID, w.id)
@@ -166,8 +161,8 @@ func (p *Popper) dropForgotten(b *state.Batch, match func(windowKey) bool) {
 		if err != nil || !names.IsLite(k.topic) || !match(k) {
 			return nil
 		}
-		if id, _, err := parseWindowValue(value); err == nil && p.window(k) == nil {
-			dropRows(b, k, id)
+		if row, err := parseWindowValue(value); err == nil && p.window(k) == nil {
+			dropRows(b, k, row.id)
 		}
 		return nil
 	})

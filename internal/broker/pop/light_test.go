@@ -15,7 +15,7 @@ func TestAckWhileItsWindowIsLetGoOf(t *testing.T) {
 	defer b.close()
 	k := windowKey{group: "g", topic: names.Lite("P", "a")}
 	rows := b.db.NewBatch()
-	rows.Put(state.PopWindows, appendWindowKey(nil, k), appendWindowValue(nil, 7, 5))
+	rows.Put(state.PopWindows, appendWindowKey(nil, k), appendWindowValue(nil, windowRow{id: 7, next: 5}))
 	b.fatal(b.db.Commit(rows))
 	p := b.pop
 	w := p.windowOrRevisit(k)

@@ -49,15 +49,15 @@ func (p *Popper) loadWindow(key, value []byte) error {
 	if err != nil {
 		return fmt.Errorf("window key %q: %w", key, err)
 	}
-	id, next, err := parseWindowValue(value)
+	row, err := parseWindowValue(value)
 	if err != nil {
 		return fmt.Errorf("window %v: %w", k, err)
 	}
-	w := newWindow(k, id)
-	w.mu.next, w.mu.known, w.mu.floor = next, true, now
+	w := newWindow(k, row.id)
+	w.mu.next, w.mu.known, w.mu.floor = row.next, true, now
 	p.mu.windows[k] = w
-	p.mu.byID[id] = w
-	p.mu.nextID = max(p.mu.nextID, id+1)
+	p.mu.byID[row.id] = w
+	p.mu.nextID = max(p.mu.nextID, row.id+1)
 	return nil
 }
 

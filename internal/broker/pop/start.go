@@ -87,7 +87,7 @@ func (p *Popper) prepare(w *window) {
 	w.mu.Lock()
 	p.emptyLocked(w)
 	w.mu.next, w.mu.nextDirty = min(max(off, low), high), true
-	w.mu.floor, w.mu.raised = p.fresh(), true
+	w.mu.floor = p.fresh()
 	w.mu.Unlock()
 	p.changed(w, nil)
 }

@@ -605,10 +605,10 @@ func (s *script) stored() {
 	s.b.fatal(s.b.db.Scan(state.PopWindows, nil, func(k, v []byte) error {
 		key, err := parseWindowKey(k)
 		s.b.fatal(err)
-		id, next, err := parseWindowValue(v)
+		row, err := parseWindowValue(v)
 		s.b.fatal(err)
-		names[id] = fmt.Sprintf("%s %s %d", key.group, key.topic, key.queue)
-		fmt.Fprintf(&s.out, "window %s: next %d\n", names[id], next)
+		names[row.id] = fmt.Sprintf("%s %s %d", key.group, key.topic, key.queue)
+		fmt.Fprintf(&s.out, "window %s: next %d\n", names[row.id], row.next)
 		return nil
 	}))
 	s.b.fatal(s.b.db.Scan(state.PopRecords, nil, func(k, v []byte) error {

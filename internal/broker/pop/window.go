@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // windowKey names a window. topic is the real one: a retry topic for redeliveries.
@@ -48,14 +50,13 @@ type window struct {
 
 		dirty      []*record
 		asideDirty []int64
-		nextDirty  bool
+		nextDirty  bool  // next or floor
 		afterLog   bool  // what changed has its successor in the log
 		told       int64 // lowest offset that the offset table was told
 		swept      int64 // when aside was last searched for what nobody wants
 		// Of what was popped before floor and is gone, nobody knows how it ended. No
 		// delivery is named by an earlier time.
-		floor  int64
-		raised bool // floor, since the window was made
+		floor int64
 	}
 }
 
@@ -123,6 +124,15 @@ func newWindow(k windowKey, id uint32) *window {
 }
 
 func (r *record) offset(bit int) int64 { return r.base + int64(bit) }
+
+// rowLocked is what the state database is to have of the window.
+func (w *window) rowLocked() windowRow {
+	row := windowRow{id: w.id, next: w.mu.next}
+	if names.IsLite(w.key.topic) {
+		row.floor = w.mu.floor
+	}
+	return row
+}
 
 // extra returns r.more, made when needed.
 func (r *record) extra() *recordMore {
@@ -260,7 +270,7 @@ func (w *window) forgetLocked(now int64) {
 	if len(w.mu.movedLog) > maxMoved {
 		for len(w.mu.movedLog) > maxMoved/2 {
 			e := w.forgetFirstLocked()
-			w.mu.floor, w.mu.raised = max(w.mu.floor, e.popTime+1), true
+			w.mu.floor, w.mu.nextDirty = max(w.mu.floor, e.popTime+1), true
 		}
 	}
 	if len(w.mu.movedLog) == 0 {
