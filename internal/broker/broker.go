@@ -186,7 +186,7 @@ func (b *Broker) Close() error {
 	b.Lite.Close()
 	// The offsets' own last flush may have been refused for lack of room; now the reserve is
 	// there to be used.
-	return errors.Join(b.Offsets.Flush(), b.Wheel.WriteApache(), b.Store.Close(), b.State.Close())
+	return errors.Join(b.Offsets.Flush(), b.Wheel.WriteApache(), b.Store.Close(), b.noteTime(), b.State.Close())
 }
 
 // Announce calls done when the name servers know the topics, or can't be reached.

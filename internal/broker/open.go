@@ -102,6 +102,9 @@ func (b *Broker) openTables(o *Options) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := b.wind(o); err != nil {
+		return err
+	}
 	b.LongPoll = longpoll.New(longpoll.Limits{Total: o.Tune.MaxWaiting})
 	b.LongPoll.Properties = func(physical int64, size int32) (message.Properties, bool) {
 		return b.engine.PropertiesAt(physical, size)

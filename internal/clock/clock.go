@@ -2,18 +2,21 @@
 // back-offs, check-backs and expiries ask it, and nothing else does. In a server it is
 // the machine's clock; a test may move it with Advance.
 //
-// Invariants: Now never runs backwards and never stands still: when the machine's clock is
-// set back, it goes on from where it was, at the pace of the time that passes. Wall is what
-// the machine's clock shows, for times that people have named: it follows every step. When
-// the machine's clock was stepped, all alarms know within a second of Watch. Advance stops
-// at every due time on its way and goes on only when the work that was due there is done.
+// Invariants: Now never runs backwards, never stands still and is never behind Wall: when
+// the machine's clock is set back, it goes on from where it was, a little slower than time
+// passes, until that has caught up, so what is to take ten seconds never takes less. Wall is
+// what the machine's clock shows, for times that people have named: it follows every step.
+// When the machine's clock was stepped, all alarms know within a second of Watch. Advance
+// stops at every due time on its way and goes on only when the work that was due there is done.
 //
-// Neighbours: domain packages hold a *Clock and one Alarm per loop; broker runs Watch.
+// Neighbours: domain packages hold a *Clock and one Alarm per loop; broker runs Watch, and
+// it, storage and pop tell with Reach what an earlier process has seen.
 // Sockets, flushes, long-poll deadlines and presence use package time plainly.
 package clock
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -57,6 +60,13 @@ const stepped = 20
 // lookEvery is how often Watch looks at the clock.
 const lookEvery = time.Second
 
+// A clock that is ahead of the machine's loses one millisecond in slower: an hour that the
+// machine's clock was set back is made up for in slower hours.
+const slower = 16
+
+// absurd is how far ahead of the machine's clock no time can be: it was misread.
+const absurd = 100 * 365 * 24 * time.Hour
+
 // NowMilli is the protocol's time in milliseconds since 1970.
 func (c *Clock) NowMilli() int64 {
 	c.mu.Lock()
@@ -78,6 +88,28 @@ func (c *Clock) WallMilli() int64 {
 	return wall
 }
 
+// Read is NowMilli and WallMilli of one moment.
+func (c *Clock) Read() (now, wall int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readLocked()
+}
+
+// Reach has the clock go on from ms where it is behind that: an earlier process came so far,
+// and when the machine's clock was set back since, that is a step like any other.
+func (c *Clock) Reach(ms int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, wall := c.readLocked()
+	if ms <= now || ms-wall > absurd.Milliseconds() {
+		return
+	}
+	c.mu.last, c.mu.lastAt = ms, time.Now()
+	for a := range c.mu.alarms {
+		a.poke()
+	}
+}
+
 func (c *Clock) nowLocked() int64 {
 	now, _ := c.readLocked()
 	return now
@@ -94,7 +126,8 @@ func (c *Clock) readLocked() (now, wall int64) {
 			a.poke()
 		}
 	}
-	if going := c.mu.last + at.Sub(c.mu.lastAt).Milliseconds(); wall < going {
+	passed := at.Sub(c.mu.lastAt).Milliseconds()
+	if going := c.mu.last + passed - passed/slower; wall < going {
 		return going, wall
 	}
 	c.mu.last, c.mu.lastAt = wall, at
@@ -125,13 +158,13 @@ func (c *Clock) Step(d time.Duration) {
 	c.mu.offset += d
 }
 
-// Alarm is one loop's next due time. The owner calls Set and Wait in turn; other
-// goroutines may call Earlier to bring the due time forward.
+// Alarm is when one loop has something to do next, by either time. The owner calls Set and
+// Wait in turn; other goroutines may call Earlier and EarlierWall to bring a due time forward.
 type Alarm struct {
 	clock   *Clock
-	wall    bool  // due is of Wall, not of Now
-	due     int64 // 0 = nothing due; guarded by clock.mu
-	waiting bool  // the owner is inside Wait; guarded by clock.mu
+	due     int64 // of Now; 0 = nothing due; guarded by clock.mu, as are the others
+	wall    int64 // of Wall
+	waiting bool  // the owner is inside Wait
 	wake    chan struct{}
 }
 
@@ -145,25 +178,37 @@ func (c *Clock) NewAlarm() *Alarm {
 	return a
 }
 
-// NewWallAlarm is NewAlarm for due times of Wall.
-func (c *Clock) NewWallAlarm() *Alarm {
-	a := c.NewAlarm()
-	c.mu.Lock()
-	a.wall = true
-	c.mu.Unlock()
-	return a
-}
+const (
+	never    = math.MaxInt64 // until an alarm without due times rings
+	farthest = 1 << 40       // milliseconds that a sleep may take, far within a time.Duration
+)
 
-// nowLocked is the time that due times of a are compared with.
-func (a *Alarm) nowLocked() int64 {
+// leftLocked is how many milliseconds it is until the alarm rings, none or less when it is
+// due, if nobody sets the machine's clock.
+func (a *Alarm) leftLocked() (left int64) {
 	now, wall := a.clock.readLocked()
-	if a.wall {
-		return wall
+	left = never
+	if a.due != 0 {
+		left = a.due - now
 	}
-	return now
+	if a.wall != 0 {
+		left = min(left, a.wall-wall)
+	}
+	return left
 }
 
-// Set replaces the due time (milliseconds since 1970); 0 means that nothing is due.
+// ringLocked clears the due times that have come.
+func (a *Alarm) ringLocked() {
+	now, wall := a.clock.readLocked()
+	if a.due <= now {
+		a.due = 0
+	}
+	if a.wall <= wall {
+		a.wall = 0
+	}
+}
+
+// Set replaces the due time of Now (milliseconds since 1970); 0 means that nothing is due.
 func (a *Alarm) Set(due int64) {
 	a.clock.mu.Lock()
 	a.due = due
@@ -171,12 +216,17 @@ func (a *Alarm) Set(due int64) {
 	a.poke()
 }
 
-// Earlier brings the due time forward to due if it is later than that or unset.
-func (a *Alarm) Earlier(due int64) {
+// Earlier brings the due time of Now forward to due if it is later than that or unset.
+func (a *Alarm) Earlier(due int64) { a.earlier(&a.due, due) }
+
+// EarlierWall is Earlier for the due time of Wall.
+func (a *Alarm) EarlierWall(due int64) { a.earlier(&a.wall, due) }
+
+func (a *Alarm) earlier(of *int64, due int64) {
 	a.clock.mu.Lock()
-	moved := a.due == 0 || due < a.due
+	moved := *of == 0 || due < *of
 	if moved {
-		a.due = due
+		*of = due
 	}
 	a.clock.mu.Unlock()
 	if moved {
@@ -184,17 +234,17 @@ func (a *Alarm) Earlier(due int64) {
 	}
 }
 
-// Wait returns nil when the due time has come, and clears it; the owner is then busy
-// until it calls Wait again, and Advance waits for that. It returns the context's error
-// when that ends first.
+// Wait returns nil when a due time has come, and clears it; the owner is then busy until it
+// calls Wait again, and Advance waits for that. It returns the context's error when that
+// ends first.
 func (a *Alarm) Wait(ctx context.Context) error {
 	c := a.clock
 	for {
 		c.mu.Lock()
 		a.waiting = true
-		now := a.nowLocked()
-		if a.due != 0 && a.due <= now {
-			a.due = 0
+		left := a.leftLocked()
+		if left <= 0 {
+			a.ringLocked()
 			a.waiting = false
 			c.mu.Unlock()
 			return nil
@@ -202,8 +252,8 @@ func (a *Alarm) Wait(ctx context.Context) error {
 		c.mu.idle.Broadcast()
 		var timer *time.Timer
 		var ring <-chan time.Time
-		if a.due != 0 {
-			timer = time.NewTimer(time.Duration(a.due-now) * time.Millisecond)
+		if left < never {
+			timer = time.NewTimer(time.Duration(min(left, farthest)) * time.Millisecond)
 			ring = timer.C
 		}
 		c.mu.Unlock()
@@ -245,19 +295,13 @@ func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	target := c.nowLocked() + d.Milliseconds()
 	for {
-		now, wall := c.readLocked()
-		next := target
+		by := target - c.nowLocked()
 		for a := range c.mu.alarms {
-			if due := a.due; due != 0 {
-				if a.wall {
-					due += now - wall
-				}
-				next = min(next, due)
-			}
+			by = min(by, a.leftLocked())
 		}
-		if next > now {
-			c.mu.offset += time.Duration(next-now) * time.Millisecond
-			c.mu.last += next - now
+		if by > 0 {
+			c.mu.offset += time.Duration(by) * time.Millisecond
+			c.mu.last += by
 		}
 		for a := range c.mu.alarms {
 			a.poke()
@@ -275,7 +319,7 @@ func (c *Clock) Advance(d time.Duration) {
 // busyLocked reports whether some owner has work that is due or in hand.
 func (c *Clock) busyLocked() bool {
 	for a := range c.mu.alarms {
-		if !a.waiting || (a.due != 0 && a.due <= a.nowLocked()) {
+		if !a.waiting || a.leftLocked() <= 0 {
 			return true
 		}
 	}

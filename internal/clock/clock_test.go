@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The machine's clock is set back by an hour: time goes on from where it was. Set forward
-// again, it is followed.
+// The machine's clock is set back by an hour: time goes on from where it was, a little slower.
+// Set forward again, it is followed.
 func TestStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -21,17 +21,18 @@ func TestStep(t *testing.T) {
 		}
 		c.Step(-time.Hour)
 		want(0)
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(1600 * time.Millisecond)
 		want(1500)
 		c.Advance(time.Second)
 		want(2500)
 		c.Step(2 * time.Hour)
 		time.Sleep(time.Second)
-		want(1500 + 1000 + 1000 + time.Hour.Milliseconds())
+		want(1600 + 1000 + 1000 + time.Hour.Milliseconds())
 	})
 }
 
-// What was due before the step is still due as long after it.
+// What was due before the step is still due as long after it, never sooner; and the machine's
+// clock has caught up at some time.
 func TestAlarmAfterStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -43,8 +44,47 @@ func TestAlarmAfterStep(t *testing.T) {
 		if err := a.Wait(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(began); after != 5*time.Second {
+		if after := time.Since(began); after < 5*time.Second || after > 5*time.Second*slower/(slower-1)+time.Millisecond {
 			t.Errorf("the alarm rang after %v", after)
+		}
+		time.Sleep(slower*time.Hour - time.Minute)
+		if now, wall := c.Read(); now <= wall {
+			t.Errorf("caught up early: %d, %d", now, wall)
+		}
+		time.Sleep(time.Minute)
+		if now, wall := c.Read(); now != wall {
+			t.Errorf("not caught up: %d ahead", now-wall)
+		}
+	})
+}
+
+// A process that begins after the machine's clock was set back goes on from where the last one
+// was; one that begins later than that has nothing to make up for.
+func TestReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New()
+		start := c.NowMilli()
+		rung := make(chan time.Time)
+		go func() {
+			a := c.NewAlarm()
+			defer a.Stop()
+			a.Set(start + 60_000)
+			_ = a.Wait(context.Background())
+			rung <- time.Now()
+		}()
+		synctest.Wait()
+		for _, k := range []struct{ to, want int64 }{{-1000, 0}, {absurd.Milliseconds() + 1, 0}, {60_000, 60_000}, {30_000, 60_000}} {
+			c.Reach(start + k.to)
+			if now, wall := c.Read(); now != start+k.want || wall != start {
+				t.Errorf("reached %d: it is %d and %d", k.to, now-start, wall-start)
+			}
+		}
+		if at := (<-rung).UnixMilli(); at != start {
+			t.Errorf("what was due before that rang after %d ms", at-start)
+		}
+		time.Sleep(16 * time.Second)
+		if now := c.NowMilli(); now != start+75_000 {
+			t.Errorf("it is %d after 16 s", now-start)
 		}
 	})
 }
@@ -64,8 +104,9 @@ func watched(t *testing.T) *Clock {
 func TestForwardStepWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := watched(t)
-		for _, a := range []*Alarm{c.NewAlarm(), c.NewWallAlarm()} {
-			a.Set(c.NowMilli() + time.Hour.Milliseconds())
+		for _, set := range []func(*Alarm, int64){(*Alarm).Earlier, (*Alarm).EarlierWall} {
+			a := c.NewAlarm()
+			set(a, c.NowMilli()+time.Hour.Milliseconds())
 			rung := make(chan time.Time)
 			go func() { _ = a.Wait(context.Background()); rung <- time.Now() }()
 			synctest.Wait()
@@ -84,11 +125,11 @@ func TestForwardStepWakes(t *testing.T) {
 func TestWallAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := watched(t)
-		a := c.NewWallAlarm()
+		a := c.NewAlarm()
 		defer a.Stop()
 		due := c.WallMilli() + 10_000
 		rings := func(steps ...time.Duration) (after time.Duration) {
-			a.Set(due)
+			a.EarlierWall(due)
 			rung := make(chan time.Time)
 			go func() { _ = a.Wait(context.Background()); rung <- time.Now() }()
 			began := time.Now()
@@ -112,24 +153,40 @@ func TestWallAlarm(t *testing.T) {
 		}
 		c.Step(-time.Minute)
 		due = c.WallMilli() + 5000
-		a.Set(due)
-		worked := make(chan struct{})
+		a.EarlierWall(due)
 		go func() {
-			defer close(worked)
 			_ = a.Wait(context.Background())
-			a.Set(0)
 			_ = a.Wait(t.Context())
 		}()
 		c.Advance(4 * time.Second)
 		c.mu.Lock()
-		early := a.due == 0
+		early := a.wall == 0
 		c.mu.Unlock()
 		c.Advance(time.Second)
 		c.mu.Lock()
-		late := a.due != 0
+		late := a.wall != 0
 		c.mu.Unlock()
 		if early || late {
 			t.Errorf("moved to its due time: rung before %v, not rung then %v", early, late)
+		}
+	})
+}
+
+// One alarm rings by both times; the one that has not come stays.
+func TestAlarmOfBothTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := watched(t)
+		a := c.NewAlarm()
+		defer a.Stop()
+		c.Step(-time.Minute)
+		a.Earlier(c.NowMilli() + 15_000)
+		a.EarlierWall(c.WallMilli() + 30_000)
+		began := time.Now()
+		for _, want := range []time.Duration{16 * time.Second, 30 * time.Second} {
+			_ = a.Wait(context.Background())
+			if after := time.Since(began).Round(10 * time.Millisecond); after != want {
+				t.Errorf("it rang after %v, want %v", after, want)
+			}
 		}
 	})
 }

@@ -241,6 +241,7 @@ type Dispatched struct {
 	Tag            string
 	Light          bool   // told once more, for a queue beside the record's own
 	Due            int64  // of a timer: when it is to be delivered; 0 for everything else
+	Relative       bool   // of a timer: its sender has given a delay
 	RealTopic      string // of a timer: where to
 	Traits         filter.Traits
 }

@@ -26,6 +26,7 @@ type note struct {
 	source   string
 	lights   []light
 	due      int64  // of a timer
+	relative bool   // due is the end of a delay
 	real     string // the topic that a timer is for
 	traits   filter.Traits
 	keys     int // in hashes; more keys are all in more
@@ -274,6 +275,7 @@ func (e *Engine) describeTimer(n *note, p message.Properties) {
 		return
 	}
 	n.due, _ = message.TimerDue(p)
+	n.relative = message.TimerDelayed(p)
 	n.real = e.tags.intern(p.Value(message.PropertyRealTopic))
 }
 

@@ -71,6 +71,19 @@ func decodeCheckpoint(b []byte) (c checkpoint, ours bool) {
 	return c, ours
 }
 
+// Reached is when the last record was stored that the checkpoint of a store speaks of, 0 where
+// Bolide has not written it last. It is for those who need the time before the store is open.
+func Reached(fs vfs.FS, dir string) int64 {
+	b, err := readFile(fs, fs.PathJoin(dir, "checkpoint"))
+	if err != nil {
+		return 0 // Open will say so
+	}
+	if c, ours := decodeCheckpoint(b); ours {
+		return c.logTime
+	}
+	return 0
+}
+
 // snapshot is what queues and index files had at a checkpoint, so that a start notices
 // what is missing. It may be older than the checkpoint: nothing but topics goes away.
 type snapshot struct {

@@ -98,7 +98,7 @@ func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {
 // dispatched is what OnDispatch is told of a record.
 func (n *note) dispatched(p *Placed) Dispatched {
 	d := Dispatched{QueueID: p.QueueID, QueueOffset: p.QueueOffset, PhysicalOffset: p.PhysicalOffset,
-		TagsCode: n.tagsCode, StoreTimestamp: p.StoreTimestamp, Size: p.Size, SysFlag: n.sysFlag, Source: n.source, Tag: n.tag, Due: n.due, RealTopic: n.real, Traits: n.traits}
+		TagsCode: n.tagsCode, StoreTimestamp: p.StoreTimestamp, Size: p.Size, SysFlag: n.sysFlag, Source: n.source, Tag: n.tag, Due: n.due, Relative: n.relative, RealTopic: n.real, Traits: n.traits}
 	if n.delay > 0 {
 		d.TagsCode = p.StoreTimestamp + n.delay.Milliseconds()
 	}

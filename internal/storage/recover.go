@@ -475,6 +475,9 @@ func (r *recovery) finish(known snapshot, durable int64) (err error) {
 	if r.ours {
 		r.lastTime = max(r.lastTime, r.checkpoint.logTime)
 	}
+	// Stamps never run backwards, so where the machine's clock was set back, they would stand
+	// still until it has caught up, and whoever waits from one would not wait at all.
+	e.opt.Clock.Reach(r.lastTime)
 	e.log.Start(r.End, min(durable, r.End), r.lastTime)
 	e.lastTime.Store(r.lastTime)
 	e.queues.Each(func(q *consumequeue.Queue) { q.Next = q.Max() })

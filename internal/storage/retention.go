@@ -104,7 +104,8 @@ func (e *Engine) clean(ctx context.Context, now bool) error {
 }
 
 // deleteFiles deletes log files from the oldest on: those past their age if expired,
-// one whatever its age if force. The newest file, and what the checkpoint does not cover,
+// one whatever its age if force. Age is by what the machine's clock shows: where that was far
+// ahead and has been put right, nothing goes for it. The newest file, and what the checkpoint does not cover,
 // stay.
 func (e *Engine) deleteFiles(ctx context.Context, expired, force bool) error {
 	if !expired && !force {
@@ -113,7 +114,7 @@ func (e *Engine) deleteFiles(ctx context.Context, expired, force bool) error {
 	e.retaining.Lock()
 	defer e.retaining.Unlock()
 	log := e.log.Files()
-	horizon := e.opt.Clock.NowMilli() - e.opt.Retention.MaxAge.Milliseconds()
+	horizon := e.opt.Clock.WallMilli() - e.opt.Retention.MaxAge.Milliseconds()
 	deleted := 0
 	for deleted < deleteBatch {
 		files := log.Files()

@@ -106,7 +106,14 @@ func (b *Broker) Stop() {
 // Restart stops the broker in order and opens it again on the same files.
 func (b *Broker) Restart() *Broker {
 	b.t.Helper()
+	return b.RestartAt(b.o.Clock)
+}
+
+// RestartAt is Restart with another clock, as a process has that begins.
+func (b *Broker) RestartAt(c *clock.Clock) *Broker {
+	b.t.Helper()
 	b.Stop()
+	b.o.Clock = c
 	return Open(b.t, b.o)
 }
 
@@ -114,7 +121,14 @@ func (b *Broker) Restart() *Broker {
 // written, synced or not. The first goes on on its own files until the test ends.
 func (b *Broker) Kill() *Broker {
 	b.t.Helper()
+	return b.KillAt(b.o.Clock)
+}
+
+// KillAt is Kill with another clock for the second broker.
+func (b *Broker) KillAt(c *clock.Clock) *Broker {
+	b.t.Helper()
 	o := b.o
+	o.Clock = c
 	o.FS = b.o.FS.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
 	return Open(b.t, o)
 }

@@ -55,9 +55,10 @@ func (r *Registry) forgetSilent(since time.Time) {
 }
 
 // Expire deletes the lite topics that have had no message for as long as their parent says.
-// After a start there is time for consumers to come back first.
+// After a start there is time for consumers to come back first. Age is by what the machine's
+// clock shows: where that was far ahead and has been put right, nothing expires for it.
 func (r *Registry) Expire() {
-	now := r.o.Clock.NowMilli()
+	now, wall := r.o.Clock.Read()
 	least := r.o.Broker.Get().MinLiteTTL
 	if now-r.openedAt < least {
 		return
@@ -67,7 +68,7 @@ func (r *Registry) Expire() {
 		if err != nil || minutes <= 0 || t.MessageType() != "LITE" {
 			continue
 		}
-		before := now - max(least, minutes*60_000)
+		before := wall - max(least, minutes*60_000)
 		r.o.Store.EachLight(names.LitePrefix(t.Name), func(queue string, end int64) bool {
 			if r.silent(queue, end, before) {
 				r.end(queue, end)

@@ -19,9 +19,8 @@ func (p *Popper) load() error {
 		last := int64(binary.BigEndian.Uint64(v))
 		p.lastPop.Store(last)
 		if last >= now {
-			p.ahead = last + 1000 - now
-			p.due.ahead = p.ahead
-			now += p.ahead
+			p.o.Clock.Reach(last + 1000)
+			now = p.o.Clock.NowMilli()
 		}
 	}
 	p.openedAt = now

@@ -147,7 +147,6 @@ type Events struct {
 type Popper struct {
 	o        Options
 	openedAt int64 // receipts from before are of an earlier process
-	ahead    int64 // how far now is ahead of the clock, which was set back before the start
 	lastPop  atomic.Int64
 
 	mu struct {
@@ -223,10 +222,9 @@ func (p *Popper) Close() {
 	p.alarm.Stop()
 }
 
-// now is the time of deliveries. It never runs behind what an earlier process has given
-// out, and it never stands still: where the clock was set back meanwhile, it runs ahead of
-// it for as long as this process lives.
-func (p *Popper) now() int64 { return p.o.Clock.NowMilli() + p.ahead }
+// now is the time of deliveries. It never runs behind what an earlier process has given out:
+// see load.
+func (p *Popper) now() int64 { return p.o.Clock.NowMilli() }
 
 func (o *Options) setDefaults() {
 	if o.SetAside == 0 {

@@ -31,8 +31,7 @@ func (p *Publisher) dueOf(m *message.Message, t *traits, limited bool) (due int6
 	if limited && !rules.Enabled {
 		return 0, fmt.Errorf("%w: timerWheelEnable is false", ErrTimersOff)
 	}
-	now := p.o.WallMilli()
-	due, field, err := askedTime(m.Properties, now)
+	due, now, field, err := p.askedTime(m.Properties)
 	if err != nil || due <= now {
 		return 0, err
 	}
@@ -47,30 +46,32 @@ func (p *Publisher) dueOf(m *message.Message, t *traits, limited bool) (due int6
 }
 
 // askedTime is the time that the properties ask for, and the property that does; the first
-// of them counts.
-func askedTime(p message.Properties, now int64) (due int64, field string, err error) {
+// of them counts. A time is one of the machine's clock, and a delay takes as long as it says
+// even where that is set; now is by the one or the other.
+func (p *Publisher) askedTime(of message.Properties) (due, now int64, field string, err error) {
+	now = p.o.NowMilli()
 	for _, kind := range []struct {
 		name string
 		unit int64 // of a delay
 	}{{message.PropertyTimerDelaySec, 1000}, {message.PropertyTimerDelayMs, 1}, {message.PropertyTimerDeliverMs, 0}} {
-		text, ok := p.Get(kind.name)
+		text, ok := of.Get(kind.name)
 		if !ok {
 			continue
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case err != nil:
-			return 0, kind.name, fmt.Errorf("%w: %s is %q, want a number", ErrTimer, kind.name, text)
+			return 0, now, kind.name, fmt.Errorf("%w: %s is %q, want a number", ErrTimer, kind.name, text)
 		case kind.unit == 0:
-			return n, kind.name, nil
+			return n, p.o.WallMilli(), kind.name, nil
 		case n > (math.MaxInt64-now-1)/kind.unit:
-			return math.MaxInt64 - 1, kind.name, nil
+			return math.MaxInt64 - 1, now, kind.name, nil
 		case n <= 0:
-			return now, kind.name, nil
+			return now, now, kind.name, nil
 		}
-		return now + n*kind.unit, kind.name, nil
+		return now + n*kind.unit, now, kind.name, nil
 	}
-	return now, "", nil
+	return now, now, "", nil
 }
 
 // inWords are seconds as people say them.

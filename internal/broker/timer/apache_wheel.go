@@ -318,7 +318,7 @@ func (im *importing) add(e *entry, m *message.Message, perhaps bool) {
 	many := w.manyLocked()
 	w.mu.Unlock()
 	w.changed(many)
-	w.alarm.Earlier(e.due)
+	w.ring(e)
 	im.added++
 }
 
@@ -349,7 +349,7 @@ func decodeQueued(record []byte, physical int64) (*entry, *message.Message) {
 	if !ok {
 		return nil, nil
 	}
-	return &entry{place{due, m.QueueOffset}, physical, int32(len(record)), m.Properties.Value(message.PropertyRealTopic)}, m
+	return &entry{place{due, m.QueueOffset}, physical, int32(len(record)), message.TimerDelayed(m.Properties), m.Properties.Value(message.PropertyRealTopic)}, m
 }
 
 // units reads Apache's timer log, and which unit is the last of it.

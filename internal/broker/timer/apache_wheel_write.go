@@ -75,7 +75,8 @@ func (w *Wheel) writeUnits(at *checkpoint, now, high int64) (map[int64]*slot, er
 	base := now / grain * grain
 	err := w.o.State.Scan(state.Wheel, keyOfEntries, func(key, value []byte) error {
 		p, ok := placeOfKey(key)
-		if !ok || len(value) < 12 {
+		e, topic, whole := decodeEntry(p, value)
+		if !ok || !whole {
 			return nil
 		}
 		time, magic := slotOf(message.TimerOut(p.due), base)
@@ -85,7 +86,7 @@ func (w *Wheel) writeUnits(at *checkpoint, now, high int64) (map[int64]*slot, er
 			s = &slot{time: time, first: -1, last: -1}
 			wheel[time] = s
 		}
-		pos, err := log.append(s.last, magic, base, time, int64(binary.BigEndian.Uint64(value)), int32(binary.BigEndian.Uint32(value[8:])), message.JavaHash(string(value[12:])))
+		pos, err := log.append(s.last, magic, base, time, e.physical, e.size, message.JavaHash(string(topic)))
 		if s.first < 0 {
 			s.first = pos
 		}

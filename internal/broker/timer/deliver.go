@@ -109,18 +109,19 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 	return more
 }
 
-// due is when a record of a level is to be delivered. A stamp further ahead than the
-// level's delay comes from a clock that has been set back; it is due now.
+// due is when a record of a level is to be delivered. This server's stamps are never ahead of
+// its clock. One that is comes from another server, whose clock was wrong: nobody knows when
+// that was, but it was before the start.
 func (t *Timer) due(n int, rec *storage.Record) int64 {
 	h, ok := message.PeekHeader(rec.Bytes)
 	if !ok {
 		return 0
 	}
-	delay := t.levels[n].Milliseconds()
-	if h.StoreTimestamp-t.o.Clock.NowMilli() > delay {
-		return 0
+	stored := h.StoreTimestamp
+	if stored > t.o.Clock.NowMilli() {
+		stored = t.began
 	}
-	return h.StoreTimestamp + delay
+	return stored + t.levels[n].Milliseconds()
 }
 
 // take makes the copy of a record as its real topic gets it, and notes it as flying. It

@@ -36,14 +36,12 @@ func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
 	wanted := func(e *entry) bool { return topic == "" || e.topic == topic }
 	m.Lock()
 	seen := make(map[place]struct{})
-	for _, of := range []changes{m.changes, m.sent.changes} {
-		for p, e := range of.puts {
-			if _, twice := seen[p]; !twice && wanted(&e) && !w.endedLocked(p) {
-				seen[p] = struct{}{}
-				list = append(list, e)
-			}
+	w.eachUnstoredLocked(func(e entry) {
+		if wanted(&e) {
+			seen[e.place] = struct{}{}
+			list = append(list, e)
 		}
-	}
+	})
 	m.Unlock()
 	stored := 0
 	err := w.o.State.Scan(state.Wheel, keyOfEntries, func(key, value []byte) error {

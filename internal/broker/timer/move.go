@@ -103,30 +103,12 @@ func (w *Wheel) before(end int64) (list []entry, err error) {
 	for _, e := range list {
 		seen[e.place] = struct{}{}
 	}
-	for _, of := range []changes{m.sent.changes, m.changes} {
-		for p, e := range of.puts {
-			if _, twice := seen[p]; !twice && e.physical < end && !w.endedLocked(p) {
-				list = append(list, e)
-			}
+	w.eachUnstoredLocked(func(e entry) {
+		if _, twice := seen[e.place]; !twice && e.physical < end {
+			list = append(list, e)
 		}
-	}
+	})
 	return list, err
-}
-
-// endedLocked reports whether a place that the database has is to be removed.
-func (w *Wheel) endedLocked(p place) bool {
-	m := &w.mu
-	if _, again := m.puts[p]; again {
-		return false
-	}
-	if _, ended := m.dels[p]; ended {
-		return true
-	}
-	if _, again := m.sent.puts[p]; again {
-		return false
-	}
-	_, ended := m.sent.dels[p]
-	return ended
 }
 
 // moveBatch appends messages once more and waits until they are written.

@@ -31,7 +31,7 @@ func TestTakeIsBounded(t *testing.T) {
 		n    int
 		full bool
 	}{{64, true}, {7, true}, {2, true}, {1, true}, {1, false}, {0, false}} {
-		got, full, err := w.take(now)
+		got, full, err := w.take(now, now)
 		if err != nil || len(got) != want.n || full != want.full {
 			t.Errorf("window %d: %d messages, full %v, %v; want %+v", i, len(got), full, err, want)
 		}

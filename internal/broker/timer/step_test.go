@@ -11,7 +11,7 @@ import (
 )
 
 // The machine's clock is set forward while the server sleeps: what is due by it comes soon,
-// timers and delay levels alike.
+// timers and delay levels alike. A machine that was suspended looks the same.
 func TestClockSetForward(t *testing.T) {
 	t.Parallel()
 	c := clock.New()
@@ -27,30 +27,98 @@ func TestClockSetForward(t *testing.T) {
 	}
 }
 
+func at(ms int64) string { return fmt.Sprintf("TIMER_DELIVER_MS\x01%d\x02", ms) }
+
+func after(d time.Duration) string { return fmt.Sprintf("TIMER_DELAY_MS\x01%d\x02", d.Milliseconds()) }
+
+// ahead moves the time and expects what is delivered then, in any order.
+func ahead(t *testing.T, b *brokertest.Broker, by time.Duration, want ...string) {
+	t.Helper()
+	b.Clock.Advance(by)
+	b.Dispatched()
+	got := bodies(t, b, "T")
+	slices.Sort(got)
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("%v ahead there are %v, want %v", by, got, want)
+	}
+}
+
 // The machine's clock is set back: a timer is for what it shows, be it sent before or after
-// that; a delay takes as long as it was to take.
+// that; a delay takes as long as it was to take, by level or by time, be it sent before or after,
+// and whether memory or the database alone has it.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	c := clock.New()
-	b := yearly(t, brokertest.Options{Clock: c}, "T")
-	at := func(ms int64) string { return fmt.Sprintf("TIMER_DELIVER_MS\x01%d\x02", ms) }
+	b := yearly(t, brokertest.Options{Clock: c, NearTimers: 4}, "T")
 	noon := c.WallMilli() + time.Hour.Milliseconds()
+	before := []string{"noon"}
 	send(t, b, "T", "noon", at(noon))
+	for i := range 6 { // more than memory has
+		before = append(before, fmt.Sprint("noon", i))
+		send(t, b, "T", before[i+1], at(noon-60_000))
+	}
 	send(t, b, "T", "level", "DELAY\x0117\x02")
+	send(t, b, "T", "delay", after(time.Hour))
+	for i := range 20 {
+		send(t, b, "T", fmt.Sprint("year", i), after(year+time.Duration(i)*time.Second))
+	}
 	c.Step(-2 * time.Hour)
 	send(t, b, "T", "soon", at(c.WallMilli()+61*time.Minute.Milliseconds()))
-	expect := func(after time.Duration, want ...string) {
-		t.Helper()
-		c.Advance(after)
-		b.Dispatched()
-		if got := bodies(t, b, "T"); !slices.Equal(got, want) {
-			t.Errorf("%v ahead there are %v, want %v", after, got, want)
-		}
-	}
-	expect(59 * time.Minute)
-	c.Advance(30 * time.Second)
+	send(t, b, "T", "more", after(90*time.Minute))
+	ahead(t, b, 59*time.Minute)
+	b.Clock.Advance(30 * time.Second)
 	b = b.Restart()
-	expect(2*time.Minute, "level", "soon")
-	expect(115*time.Minute, "level", "soon")
-	expect(5*time.Minute, "level", "soon", "noon")
+	ahead(t, b, 2*time.Minute, "level", "delay", "soon")
+	b.Dispatched()
+	b = b.Kill()
+	ahead(t, b, 28*time.Minute, "level", "delay", "soon")
+	ahead(t, b, time.Minute, "level", "delay", "soon", "more")
+	ahead(t, b, 86*time.Minute, "level", "delay", "soon", "more")
+	ahead(t, b, 5*time.Minute, append(before, "level", "delay", "soon", "more")...)
+	if n := b.Wheel.Counts()["T"]; n != 20 {
+		t.Errorf("%d wait, want 20", n)
+	}
+}
+
+// The machine's clock is set back before a restart: a delay takes as long as it was to take, be it
+// sent before or after, and whether that is more or less than the clock was set back by. How long
+// the server was down does not count; how long it idled before that does, where it was stopped.
+func TestRestartWithAClockSetBack(t *testing.T) {
+	t.Parallel()
+	for _, end := range []struct {
+		name    string
+		back    time.Duration
+		counted time.Duration // of what had passed
+		end     func(b *brokertest.Broker, c *clock.Clock) *brokertest.Broker
+	}{
+		{"stop", 20 * time.Minute, 30 * time.Minute, (*brokertest.Broker).RestartAt},
+		{"stop, far", 20 * time.Hour, 30 * time.Minute, (*brokertest.Broker).RestartAt},
+		{"kill", 20 * time.Minute, 0, (*brokertest.Broker).KillAt},
+		{"kill, far", 20 * time.Hour, 0, (*brokertest.Broker).KillAt},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			t.Parallel()
+			const day = 24 * time.Hour
+			c, back := clock.New(), clock.New()
+			c.Step(day)
+			back.Step(day - end.back)
+			b := yearly(t, brokertest.Options{Clock: c}, "T")
+			send(t, b, "T", "before", "DELAY\x0117\x02") // an hour
+			send(t, b, "T", "delay", after(time.Hour))
+			b.Dispatched()
+			c.Advance(30 * time.Minute)
+			b = end.end(b, back)
+			send(t, b, "T", "after", "DELAY\x019\x02") // five minutes
+			b.Dispatched()
+			ahead(t, b, 0)
+			ahead(t, b, 4*time.Minute)
+			ahead(t, b, 2*time.Minute, "after")
+			send(t, b, "T", "later", "DELAY\x019\x02")
+			b.Dispatched()
+			ahead(t, b, 4*time.Minute, "after")
+			ahead(t, b, 2*time.Minute, "after", "later")
+			ahead(t, b, 47*time.Minute-end.counted, "after", "later")
+			ahead(t, b, 2*time.Minute, "after", "later", "before", "delay")
+		})
+	}
 }

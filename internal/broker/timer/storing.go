@@ -23,6 +23,15 @@ type changes struct {
 
 func noChanges() changes { return changes{make(map[place]entry), make(map[place]struct{})} }
 
+// of is what changes know of a place: the message that waits there, or that none does.
+func (c *changes) of(p place) (e entry, waits, known bool) {
+	if e, waits = c.puts[p]; waits {
+		return e, true, true
+	}
+	_, known = c.dels[p]
+	return entry{}, false, known
+}
+
 func (c *changes) count() int { return len(c.puts) + len(c.dels) }
 
 // storing is changes that were put together, and what else is stored with them. They are
@@ -34,6 +43,34 @@ type storing struct {
 	counts map[string]int64
 	next   int64 // of the queue
 	end    int64
+}
+
+// unstoredLocked is what is known of a place that the database does not know, or not yet.
+func (w *Wheel) unstoredLocked(p place) (e entry, waits, known bool) {
+	if e, waits, known = w.mu.changes.of(p); known {
+		return e, waits, known
+	}
+	return w.mu.sent.of(p)
+}
+
+// endedLocked reports whether a place that the database has is to be removed.
+func (w *Wheel) endedLocked(p place) bool {
+	_, waits, known := w.unstoredLocked(p)
+	return known && !waits
+}
+
+// eachUnstoredLocked calls f, once each, for the messages that wait and of which nobody knows
+// whether the database has them.
+func (w *Wheel) eachUnstoredLocked(f func(entry)) {
+	m := &w.mu
+	for _, e := range m.puts {
+		f(e)
+	}
+	for p, e := range m.sent.puts {
+		if _, _, newer := m.changes.of(p); !newer {
+			f(e)
+		}
+	}
 }
 
 func (w *Wheel) manyLocked() bool { return w.mu.sent.puts == nil && w.mu.count() >= storeAt }

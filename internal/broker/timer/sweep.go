@@ -28,7 +28,7 @@ func (w *Wheel) Gone(topic string) {
 	}
 	w.mu.Unlock()
 	if waits {
-		w.alarm.Earlier(w.o.Clock.WallMilli())
+		w.alarm.Earlier(w.o.Clock.NowMilli())
 	}
 }
 
@@ -85,13 +85,11 @@ func (w *Wheel) homelessHere(topics map[string]struct{}) (list []entry) {
 	m := &w.mu
 	m.Lock()
 	defer m.Unlock()
-	for _, of := range []changes{m.sent.changes, m.changes} {
-		for p, e := range of.puts {
-			if _, of := topics[e.topic]; of && !w.endedLocked(p) && !w.hasTopic(e.topic, e.physical) {
-				list = append(list, e)
-			}
+	w.eachUnstoredLocked(func(e entry) {
+		if _, of := topics[e.topic]; of && !w.hasTopic(e.topic, e.physical) {
+			list = append(list, e)
 		}
-	}
+	})
 	return list
 }
 

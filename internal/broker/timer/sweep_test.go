@@ -110,7 +110,7 @@ func TestCheckpointIsBeforeAllThatWaits(t *testing.T) {
 			t.Errorf("%s: all before %d has left, want %d", when, got, want/grain*grain)
 		}
 	}
-	list, _, err := w.take(now)
+	list, _, err := w.take(now, now)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d taken, %v", len(list), err)
 	}

@@ -61,6 +61,7 @@ type Timer struct {
 	levels publish.Levels
 	alarm  *clock.Alarm
 	moved  chan struct{} // a copy was dispatched
+	began  int64         // when recovery was over
 	tally  tally
 	mu     struct {
 		sync.Mutex
@@ -133,6 +134,7 @@ func (t *Timer) Offsets() map[int32]int64 {
 // before a queue's beginning is gone; what would lie beyond its end was never stored. It
 // returns how many levels it moved.
 func (t *Timer) Clamp() (moved int) {
+	t.began = t.o.Clock.NowMilli()
 	for i := range t.levels {
 		low, high := t.o.Store.MinOffset(names.Schedule, int32(i)), t.o.Store.MaxOffset(names.Schedule, int32(i))
 		t.mu.Lock()

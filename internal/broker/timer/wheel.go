@@ -85,7 +85,8 @@ type Wheel struct {
 		gone               map[place]struct{}  // ended, and still in near
 		claims             map[place]*claim    // being delivered, recalled or moved
 		later              []entry             // could not be written and are tried again at retryAt
-		retryAt            int64               //
+		retryAt            int64               // by the protocol's time
+		delaysTo           int64               // delays that ended until then were taken, whatever the machine's clock shows
 		counts             map[string]int64    // by topic
 		recounts           map[string]struct{} // counts to be stored
 		counted            map[string]int64    // when a count was stored last
@@ -117,6 +118,7 @@ type entry struct {
 	place
 	physical int64
 	size     int32
+	relative bool   // its sender has given a delay
 	topic    string // where it goes
 }
 
@@ -165,14 +167,14 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.alarm = o.Clock.NewWallAlarm()
-	w.alarm.Earlier(o.Clock.WallMilli()) // so that nobody moves the clock past the first look
+	w.alarm = o.Clock.NewAlarm()
+	w.alarm.Earlier(o.Clock.NowMilli()) // so that nobody moves the clock past the first look
 	return w, nil
 }
 
 // Arrived adds a message that was dispatched into the timers' queue.
 func (w *Wheel) Arrived(d *storage.Dispatched) {
-	e := entry{place{d.Due, d.QueueOffset}, d.PhysicalOffset, d.Size, d.RealTopic}
+	e := entry{place{d.Due, d.QueueOffset}, d.PhysicalOffset, d.Size, d.Relative, d.RealTopic}
 	waits := d.Due > 0 && w.hasTopic(d.RealTopic, d.PhysicalOffset)
 	w.mu.Lock()
 	dropped := d.Due > 0 && !waits && !w.mu.replay // of what comes again nobody knows: it may have left in time
@@ -185,7 +187,7 @@ func (w *Wheel) Arrived(d *storage.Dispatched) {
 	w.changed(many)
 	switch {
 	case waits:
-		w.alarm.Earlier(d.Due)
+		w.ring(&e)
 	case dropped && w.o.Events.Dropped != nil:
 		w.o.Events.Dropped(d.RealTopic)
 	}
@@ -198,6 +200,7 @@ func (w *Wheel) addLocked(e entry) {
 		return
 	}
 	e.topic = w.nameLocked(e.topic)
+	w.lookAgainLocked(&e)
 	delete(m.dels, e.place)
 	m.puts[e.place] = e
 	w.countLocked(e.topic, 1)
@@ -219,13 +222,8 @@ func (w *Wheel) findLocked(p place) (entry, bool) {
 	if c, ok := m.claims[p]; ok {
 		return c.entry, true
 	}
-	for _, of := range []changes{m.changes, m.sent.changes} {
-		if e, ok := of.puts[p]; ok {
-			return e, true
-		}
-		if _, ok := of.dels[p]; ok {
-			return entry{}, false
-		}
+	if e, waits, known := w.unstoredLocked(p); known {
+		return e, waits
 	}
 	text, ok, err := w.o.State.Get(state.Wheel, keyOfEntry(p))
 	if err != nil || !ok {
@@ -347,18 +345,35 @@ func placeOfKey(key []byte) (place, bool) {
 	return place{int64(binary.BigEndian.Uint64(key[1:])), int64(binary.BigEndian.Uint64(key[9:]))}, true
 }
 
-// appendValue: the log offset in eight bytes, the size in four, the topic's name.
+// appendValue: the log offset in eight bytes, the size in four, of which the highest bit says
+// that the sender has given a delay, and the topic's name.
 func (e *entry) appendValue(b []byte) []byte {
+	size := uint32(e.size)
+	if e.relative {
+		size |= relativeBit
+	}
 	b = binary.BigEndian.AppendUint64(b, uint64(e.physical))
-	b = binary.BigEndian.AppendUint32(b, uint32(e.size))
+	b = binary.BigEndian.AppendUint32(b, size)
 	return append(b, e.topic...)
 }
 
-func (w *Wheel) entryLocked(p place, value []byte) (entry, bool) {
+const relativeBit = 1 << 31
+
+// decodeEntry reads what appendValue wrote, all but the topic's name, which it returns.
+func decodeEntry(p place, value []byte) (e entry, topic []byte, ok bool) {
 	if len(value) < 12 {
-		return entry{}, false
+		return entry{}, nil, false
 	}
-	return entry{p, int64(binary.BigEndian.Uint64(value)), int32(binary.BigEndian.Uint32(value[8:])), w.nameLocked(string(value[12:]))}, true
+	size := binary.BigEndian.Uint32(value[8:])
+	return entry{place: p, physical: int64(binary.BigEndian.Uint64(value)), size: int32(size &^ relativeBit), relative: size&relativeBit != 0}, value[12:], true
+}
+
+func (w *Wheel) entryLocked(p place, value []byte) (entry, bool) {
+	e, topic, ok := decodeEntry(p, value)
+	if ok {
+		e.topic = w.nameLocked(string(topic))
+	}
+	return e, ok
 }
 
 // Clamp ends recovery: where another server was here, what it had is taken over; where the
@@ -397,7 +412,7 @@ func (w *Wheel) catchUp() error {
 		w.mu.Lock()
 		w.addLocked(*e)
 		w.mu.Unlock()
-		w.alarm.Earlier(e.due)
+		w.ring(e)
 	})
 }
 
@@ -416,12 +431,13 @@ func (w *Wheel) Run(ctx context.Context) error {
 		if err := w.deliver(ctx); err != nil {
 			return err
 		}
+		if err := w.deliverDelays(ctx); err != nil {
+			return err
+		}
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
-		if at := w.nextLook(); at > 0 {
-			w.alarm.Earlier(at)
-		}
+		w.nextLook()
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // deliver appends the copies of all messages that are due.
 func (w *Wheel) deliver(ctx context.Context) error {
 	for ctx.Err() == nil {
-		due, full, err := w.take(w.o.Clock.WallMilli())
+		due, full, err := w.take(w.o.Clock.Read())
 		if len(due) > 0 {
 			w.deliverBatch(due)
 		}
@@ -86,11 +86,15 @@ func (w *Wheel) retry(failed []entry) {
 	m.Lock()
 	defer m.Unlock()
 	for _, e := range failed {
+		if c := m.claims[e.place]; c != nil && !c.popped {
+			w.lookAgainLocked(&e) // it is in the window still
+		} else {
+			m.later = append(m.later, e)
+		}
 		delete(m.claims, e.place)
-		m.later = append(m.later, e)
 	}
 	if m.retryAt == 0 {
-		m.retryAt = w.o.Clock.WallMilli() + pause
+		m.retryAt = w.o.Clock.NowMilli() + pause
 	}
 }
 
@@ -115,7 +119,7 @@ func (w *Wheel) copyOf(e *entry, record storage.PlaceRead) (*message.Message, er
 		return nil, err
 	}
 	m := &r.m
-	now := w.o.Clock.WallMilli()
+	now := w.nowFor(e)
 	queue, _ := strconv.ParseInt(m.Properties.Value(message.PropertyRealQueue), 10, 32)
 	m.Topic, m.QueueID = cfg.Name, int32(queue)
 	m.Properties = m.Properties.Without(message.PropertyRealTopic, message.PropertyRealQueue, message.PropertySource).WithAll(
@@ -125,6 +129,15 @@ func (w *Wheel) copyOf(e *entry, record storage.PlaceRead) (*message.Message, er
 		w.o.Events.Delivered(cfg.Name, time.Duration(now-e.due)*time.Millisecond)
 	}
 	return m, nil
+}
+
+// nowFor is the time that a message's due time is compared with.
+func (w *Wheel) nowFor(e *entry) int64 {
+	now, wall := w.o.Clock.Read()
+	if e.relative {
+		return now
+	}
+	return wall
 }
 
 // settle waits until everything that was appended has been dispatched, so that who moves the

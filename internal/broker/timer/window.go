@@ -108,26 +108,17 @@ func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struc
 			w.pushLocked(e)
 		}
 	}
-	for _, of := range []changes{m.changes, m.sent.changes} {
-		for p := range of.dels {
-			if _, again := m.puts[p]; !again {
-				left[p] = struct{}{}
-			}
-		}
-	}
 	for _, e := range found {
-		add(e)
-	}
-	for _, of := range []changes{m.sent.changes, m.changes} {
-		for _, e := range of.puts {
+		if !w.endedLocked(e.place) {
 			add(e)
 		}
 	}
+	w.eachUnstoredLocked(add)
 }
 
-// take claims the next messages that are due, a window of them. full says that there may be
-// more.
-func (w *Wheel) take(now int64) (out []entry, full bool, err error) {
+// take claims the next messages that are due by what the machine's clock shows, a window of
+// them, now being the protocol's time. full says that there may be more.
+func (w *Wheel) take(now, wall int64) (out []entry, full bool, err error) {
 	m := &w.mu
 	n, most := windowOf(0)
 	bytes := 0
@@ -139,9 +130,9 @@ func (w *Wheel) take(now int64) (out []entry, full bool, err error) {
 			}
 			m.later, m.retryAt = nil, 0
 		}
-		for len(m.near) > 0 && m.near[0].due <= now {
+		for len(m.near) > 0 && m.near[0].due <= wall {
 			if len(out) == 0 {
-				n, most = windowOf(now - m.near[0].due)
+				n, most = windowOf(wall - m.near[0].due)
 			}
 			if full = len(out) == n || len(out) > 0 && bytes+int(m.near[0].size) > most; full {
 				break
@@ -190,18 +181,36 @@ func (w *Wheel) releaseLocked(p place) {
 		if c.popped {
 			w.giveBackLocked(c.entry)
 		}
-		w.alarm.Earlier(p.due)
+		w.lookAgainLocked(&c.entry)
+		w.ring(&c.entry)
 	}
 }
 
-// nextLook is when there is something to do again; 0: when somebody says so.
-func (w *Wheel) nextLook() int64 {
+// ring has the loop look when a message is due, by the time that counts for it.
+func (w *Wheel) ring(e *entry) {
+	w.alarm.EarlierWall(e.due)
+	if e.relative {
+		w.alarm.Earlier(e.due)
+	}
+}
+
+// nextLook has the loop look when there is something to do again, if nobody says so before.
+// By the protocol's time it looks then, too: when the machine's clock is set back meanwhile,
+// it comes to deliverDelays before any delay has ended.
+func (w *Wheel) nextLook() {
+	now := w.o.Clock.NowMilli()
 	m := &w.mu
 	m.Lock()
 	defer m.Unlock()
-	at := m.retryAt
-	if len(m.near) > 0 && (at == 0 || m.near[0].due < at) {
-		at = m.near[0].due
+	if m.retryAt > 0 {
+		w.alarm.Earlier(m.retryAt)
 	}
-	return at
+	if len(m.near) == 0 {
+		return
+	}
+	first := m.near[0].due
+	w.alarm.EarlierWall(first)
+	if first > now {
+		w.alarm.Earlier(first)
+	}
 }

@@ -21,7 +21,7 @@ func TimerDue(p Properties) (due int64, ok bool) {
 	if out%timerGrain != 0 {
 		return out + 1, true
 	}
-	if !p.Has(PropertyTimerDelaySec) && !p.Has(PropertyTimerDelayMs) {
+	if !TimerDelayed(p) {
 		exact, err := strconv.ParseInt(p.Value(PropertyTimerDeliverMs), 10, 64)
 		if err == nil && exact > out && exact <= out+timerGrain {
 			return exact, true
@@ -37,4 +37,10 @@ func TimerExact(due int64) int64 {
 		return due + 1
 	}
 	return due
+}
+
+// TimerDelayed reports whether the sender of a message of the timers' topic has given a delay,
+// and no time.
+func TimerDelayed(p Properties) bool {
+	return p.Has(PropertyTimerDelaySec) || p.Has(PropertyTimerDelayMs)
 }
