@@ -13,7 +13,8 @@ import (
 const deleteBatch = 10
 
 // retain deletes old log files, and those of queues and index that only point to them,
-// and watches the disk.
+// watches the disk, and sees to it that memory keeps nothing of the log for readers who have
+// gone.
 func (e *Engine) retain(ctx context.Context) error {
 	timer := time.NewTimer(e.opt.Retention.CheckInterval)
 	defer timer.Stop()
@@ -21,6 +22,7 @@ func (e *Engine) retain(ctx context.Context) error {
 		if err := e.clean(ctx, false); err != nil && ctx.Err() == nil {
 			e.opt.Log.Warn("deleting old log files failed", "err", err)
 		}
+		e.log.Trim()
 		timer.Reset(e.opt.Retention.CheckInterval)
 		select {
 		case <-timer.C:

@@ -37,6 +37,7 @@ type block struct {
 	refs       atomic.Int32
 	read       chan struct{} // closed when buf has been filled
 	whole      bool          // buf is full; valid when read is closed
+	wanted     uint64        // in which of the cache's spells it was asked for last
 	newer, old *block
 }
 
@@ -51,6 +52,7 @@ type blocks struct {
 	newest, oldest *block
 	alive          int64    // blocks that somebody holds, the cache or a reader
 	free           [][]byte // buffers; with those of the cache they are at most cachedBytes
+	spell          uint64   // goes on with each trim
 }
 
 // blockSize is the size of the blocks of a log whose files have this size.
@@ -96,6 +98,7 @@ func (c *blocks) find(at int64) (b *block, mine bool) {
 	c.mu.Lock()
 	if b = c.byOffset[at]; b != nil {
 		b.refs.Add(1)
+		b.wanted = c.spell
 		if c.newest != b {
 			c.unlink(b)
 			c.push(b)
@@ -109,7 +112,7 @@ func (c *blocks) find(at int64) (b *block, mine bool) {
 		return nil, false
 	}
 	c.alive++
-	b = &block{at: at, read: make(chan struct{})}
+	b = &block{at: at, read: make(chan struct{}), wanted: c.spell}
 	b.refs.Store(2)
 	if n := len(c.free); n > 0 {
 		b.buf = c.free[n-1]
@@ -137,14 +140,30 @@ func (c *blocks) makeRoomLocked() {
 	case int64(len(c.byOffset)+1)*c.size <= cachedBytes:
 		return
 	}
-	if gone == nil {
-		return
+	if gone != nil {
+		c.removeLocked(gone)
 	}
-	c.unlink(gone)
-	delete(c.byOffset, gone.at)
-	if gone.refs.Add(-1) == 0 {
-		c.freeLocked(gone)
+}
+
+// removeLocked takes a block out of the cache.
+func (c *blocks) removeLocked(b *block) {
+	c.unlink(b)
+	delete(c.byOffset, b.at)
+	if b.refs.Add(-1) == 0 {
+		c.freeLocked(b)
 	}
+}
+
+// trim lets go of the blocks that nobody has asked for since the trim before, and of all free
+// buffers: a log whose readers have caught up keeps none.
+func (c *blocks) trim() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.oldest != nil && c.oldest.wanted != c.spell {
+		c.removeLocked(c.oldest)
+	}
+	c.free = nil
+	c.spell++
 }
 
 // freeLocked ends a block that nobody holds.
@@ -165,14 +184,9 @@ func (c *blocks) crowded() bool {
 // drop takes a block that could not be read out of the cache, if it still is in it.
 func (c *blocks) drop(b *block) {
 	c.mu.Lock()
-	cached := c.byOffset[b.at] == b
-	if cached {
-		c.unlink(b)
-		delete(c.byOffset, b.at)
-	}
-	c.mu.Unlock()
-	if cached {
-		c.unref(b)
+	defer c.mu.Unlock()
+	if c.byOffset[b.at] == b {
+		c.removeLocked(b)
 	}
 }
 

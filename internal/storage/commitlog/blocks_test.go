@@ -116,3 +116,30 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		t.Error("what was held is not given back")
 	}
 }
+
+// A block stays while somebody asks for it between two trims; what nobody wants goes, and is
+// good for as long as a reader holds it.
+func TestBlocksThatNobodyWants(t *testing.T) {
+	c := &blocks{size: mostBlock}
+	fill := func(p []byte) (int, error) { copy(p, "read"); return len(p), nil }
+	wanted, forgotten, read := c.get(0, fill), c.get(c.size, fill), c.get(2*c.size, fill)
+	c.unref(wanted)
+	c.unref(forgotten)
+	c.trim()
+	if len(c.byOffset) != 3 {
+		t.Errorf("%d blocks are left of those just read", len(c.byOffset))
+	}
+	c.unref(c.get(0, fill))
+	c.trim()
+	if len(c.byOffset) != 1 || c.byOffset[0] != wanted {
+		t.Errorf("%d blocks are left", len(c.byOffset))
+	}
+	if string(read.buf[:4]) != "read" || c.alive != 2 {
+		t.Errorf("a reader has %q, %d blocks are alive", read.buf[:4], c.alive)
+	}
+	c.unref(read)
+	c.trim()
+	if len(c.byOffset) != 0 || len(c.free) != 0 || c.alive != 0 || c.oldest != nil || c.newest != nil {
+		t.Errorf("%d blocks and %d buffers are left, %d alive", len(c.byOffset), len(c.free), c.alive)
+	}
+}

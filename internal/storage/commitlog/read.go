@@ -148,6 +148,9 @@ func matches(s *Span) bool {
 		int64(binary.BigEndian.Uint64(b[28:])) == s.Offset
 }
 
+// Trim lets go of what is in memory for readers and was not read since the Trim before.
+func (l *Log[N]) Trim() { l.blocks.trim() }
+
 // ReadAt gives a copy of the record at off.
 func (l *Log[N]) ReadAt(off int64) ([]byte, error) {
 	var head [message.HeaderSize]byte
