@@ -131,10 +131,7 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
-	case <-n.Failed():
-	}
+	newMemory().keep(ctx, n.Failed())
 	// A second Ctrl-C ends the process at once; not within the first second, since some
 	// supervisors send every signal twice.
 	defer time.AfterFunc(time.Second, func() { signal.Reset(os.Interrupt) }).Stop()
