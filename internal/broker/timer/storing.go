@@ -2,6 +2,8 @@ package timer
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
@@ -95,6 +97,16 @@ func (w *Wheel) Settle() {
 
 // Collect writes what has changed, as soon as it may.
 func (w *Wheel) Collect(b *state.Batch) func(error) {
+	if !w.gather(b) {
+		return nil
+	}
+	w.mu.sent.write(b)
+	return w.stored
+}
+
+// gather reports whether what is gathered in sent is to be written now. From then on until it is
+// stored it does not change, so that it can be written while others look into it.
+func (w *Wheel) gather(b *state.Batch) bool {
 	m := &w.mu
 	m.Lock()
 	defer m.Unlock()
@@ -102,21 +114,21 @@ func (w *Wheel) Collect(b *state.Batch) func(error) {
 		m.settle = false
 		w.gatherLocked()
 		b.AfterLog()
-		return w.writeLocked(b)
+		return true
 	}
 	if m.sent.puts == nil {
 		if rest := storeWithin - time.Since(m.storedAt); rest > 0 && m.count() < storeAt {
 			w.o.State.CommitSourceWithin(w, rest)
-			return nil
+			return false
 		}
 		w.gatherLocked()
 		m.sent.end = w.o.Store.LogEnd()
 	}
 	if w.o.Store.LogSynced() < m.sent.end {
 		w.o.State.CommitSourceWithin(w, syncedWithin)
-		return nil
+		return false
 	}
-	return w.writeLocked(b)
+	return true
 }
 
 // gatherLocked adds the changes to those that are being stored.
@@ -150,14 +162,15 @@ func (w *Wheel) gatherLocked() {
 	m.changes, m.recounts = noChanges(), make(map[string]struct{})
 }
 
-func (w *Wheel) writeLocked(b *state.Batch) func(error) {
-	s := &w.mu.sent
+// write puts them into a batch, in the order of their keys, which the database takes best.
+func (s *storing) write(b *state.Batch) {
 	var key, value []byte
-	for p, e := range s.puts {
+	for _, p := range sorted(s.puts) {
+		e := s.puts[p]
 		key, value = p.appendKey(key[:0]), e.appendValue(value[:0])
 		b.Put(state.Wheel, key, value)
 	}
-	for p := range s.dels {
+	for _, p := range sorted(s.dels) {
 		key = p.appendKey(key[:0])
 		b.Delete(state.Wheel, key)
 	}
@@ -170,7 +183,10 @@ func (w *Wheel) writeLocked(b *state.Batch) func(error) {
 		}
 	}
 	b.Put(state.Wheel, keyOfProgress, binary.BigEndian.AppendUint64(nil, uint64(s.next)))
-	return w.stored
+}
+
+func sorted[T any](of map[place]T) []place {
+	return slices.SortedFunc(maps.Keys(of), place.compare)
 }
 
 // stored ends what Collect began. Where it failed the database has failed, for good.
