@@ -28,7 +28,7 @@ func pebbleOptions(fs vfs.FS, d *DB) *pebble.Options {
 		CacheSize:                   cacheBytes,
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       10, // tables of 4 MiB; of four a wave of timers was merged twice as often
 		L0StopWritesThreshold:       32,
 		MaxOpenFiles:                openFiles,
 		MaxManifestFileSize:         1 << 20,
