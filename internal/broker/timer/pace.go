@@ -31,8 +31,33 @@ func windowOf(late int64) (n, bytes int) {
 
 // breathe leaves the log to others, after a window of n messages.
 func breathe(ctx context.Context, n int) {
+	sleep(ctx, breath*time.Duration(1+max(n/windowLeast, 1))/2)
+}
+
+// A steady flow of messages is delivered in rounds: each costs a write, and each consumer a
+// waking and an answer, however many it is for. Fewer than roundLeast in longestRound, which is
+// 400 in a second, are delivered one by one, each in its millisecond.
+const (
+	longestRound = 40 * time.Millisecond
+	roundLeast   = 16
+	roundFull    = 128 // rounds of more are shorter
+)
+
+// roundOf is how far apart rounds begin when so many messages are due in the longest one.
+func roundOf(n int) time.Duration {
+	if n < roundLeast {
+		return 0
+	}
+	return longestRound * roundFull / time.Duration(max(n, roundFull))
+}
+
+// sleep ends early with ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(breath * time.Duration(1+max(n/windowLeast, 1)) / 2):
+	case <-time.After(d):
 	}
 }

@@ -1,7 +1,9 @@
 package timer
 
 import (
+	"container/heap"
 	"testing"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/storage"
 )
@@ -34,6 +36,25 @@ func TestTakeIsBounded(t *testing.T) {
 		got, full, err := w.take(now, now)
 		if err != nil || len(got) != want.n || full != want.full {
 			t.Errorf("window %d: %d messages, full %v, %v; want %+v", i, len(got), full, err, want)
+		}
+	}
+}
+
+// Few messages are delivered each in its millisecond, a steady flow in rounds, and the more
+// there are the shorter the rounds.
+func TestRounds(t *testing.T) {
+	for n, want := range map[int]time.Duration{0: 0, roundLeast - 1: 0, roundLeast: longestRound, roundFull: longestRound, 2 * roundFull: longestRound / 2} {
+		if got := roundOf(n); got != want {
+			t.Errorf("%d messages: rounds %v apart, want %v", n, got, want)
+		}
+	}
+	var h entries
+	for due := range int64(1000) {
+		heap.Push(&h, entry{place: place{due: due * 7 % 1000}})
+	}
+	for end, want := range map[int64]int{0: 0, 1: 1, 100: 100, 600: 500} {
+		if got := h.before(end, 500); got != want {
+			t.Errorf("%d are due before %d, want %d", got, end, want)
 		}
 	}
 }

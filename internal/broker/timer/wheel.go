@@ -425,6 +425,7 @@ func (w *Wheel) Run(ctx context.Context) error {
 		if err := w.alarm.Wait(ctx); err != nil {
 			return err
 		}
+		began := time.Now()
 		if err := w.sweep(ctx); err != nil {
 			return err
 		}
@@ -438,6 +439,7 @@ func (w *Wheel) Run(ctx context.Context) error {
 			return err
 		}
 		w.nextLook()
+		sleep(ctx, time.Until(began.Add(roundOf(w.soon()))))
 	}
 }
 

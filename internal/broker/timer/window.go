@@ -214,3 +214,26 @@ func (w *Wheel) nextLook() {
 		w.alarm.Earlier(first)
 	}
 }
+
+// soon counts the messages that are due within the longest round.
+func (w *Wheel) soon() int {
+	end := w.o.Clock.WallMilli() + longestRound.Milliseconds()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.near.before(end, 4*roundFull)
+}
+
+// before counts the messages that are due before a time, or most of them.
+func (h entries) before(end int64, most int) (n int) {
+	var count func(i int)
+	count = func(i int) {
+		if i >= len(h) || n == most || h[i].due >= end {
+			return
+		}
+		n++
+		count(2*i + 1)
+		count(2*i + 2)
+	}
+	count(0)
+	return n
+}
