@@ -152,6 +152,7 @@ func (p *Poller) watch(ctx context.Context) error {
 
 // follow leads whenever nobody else does.
 func (p *Poller) follow() {
+	var stint stint
 	for p.rest() {
 		select {
 		case <-p.token:
@@ -160,7 +161,24 @@ func (p *Poller) follow() {
 			return
 		}
 		for p.lead() {
+			stint.end()
 		}
+	}
+}
+
+// stint is how long a goroutine has led without a break.
+type stint struct{ began time.Time }
+
+// longestStint is less than the 10 ms after which the runtime's monitor takes the processor from
+// a goroutine that was not rescheduled. The leader, found in a system call, would lose it again and again,
+// and after each time the monitor looks every 20 µs for a while: thousands of wakings a second.
+const longestStint = 5 * time.Millisecond
+
+// end has the goroutine rescheduled when its stint has become long.
+func (s *stint) end() {
+	if now := time.Now(); now.Sub(s.began) > longestStint {
+		runtime.Gosched()
+		s.began = now
 	}
 }
 
