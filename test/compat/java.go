@@ -37,7 +37,7 @@ func (h *harness) java(ctx context.Context, at servers.Ready, args ...string) *e
 	cmd := exec.CommandContext(ctx, "java", append([]string{
 		"-Xmx512m", "-Duser.home=" + h.work, "-cp", h.javaClasspath, "dev.bolide.compat.Suite",
 	}, args...)...)
-	cmd.Env = append(os.Environ(), append(at.Env(), fmt.Sprintf("COMPAT_COUNT=%d", h.count))...)
+	cmd.Env = h.envAt(at, fmt.Sprintf("COMPAT_COUNT=%d", h.count))
 	return cmd
 }
 

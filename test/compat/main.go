@@ -12,8 +12,8 @@
 // (crate rocketmq), mqadmin (Apache's tool), differences (docs/differences.md, asked over the
 // wire), filters (SQL92 expressions, and what Apache says of them), metrics (the figures of
 // groups after each step of the same traffic), rebalance (the classic client's strategies while
-// members come, go and are killed; --count 100000 is ten rounds of that), exchange (each server opens the store that the
-// other wrote). Java's need Java 17 and Maven, which fetches what they
+// members come, go and are killed; --count 100000 is ten rounds of that), exchange (one store goes from
+// server to server, with all that it can hold). Java's need Java 17 and Maven, which fetches what they
 // need. With --server apache --record, filters makes a new corpus.
 package main
 
@@ -243,9 +243,12 @@ func goSuite(ctx context.Context, h *harness) error {
 }
 
 // env is the environment of a suite in a process of its own.
-func (h *harness) env(more ...string) []string {
+func (h *harness) env(more ...string) []string { return h.envAt(h.target, more...) }
+
+// envAt is that of one that works with another server.
+func (h *harness) envAt(at servers.Ready, more ...string) []string {
 	if h.apache {
 		more = append(more, "COMPAT_APACHE=yes")
 	}
-	return slices.Concat(os.Environ(), h.target.Env(), more)
+	return slices.Concat(os.Environ(), at.Env(), more)
 }

@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.apache.rocketmq.client.consumer.PopCallback;
 import org.apache.rocketmq.client.consumer.PopResult;
 import org.apache.rocketmq.client.impl.MQClientAPIImpl;
@@ -18,6 +19,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.message.MessageConst;
 import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.remoting.exception.RemotingTimeoutException;
 import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 import org.apache.rocketmq.remoting.protocol.RequestCode;
 import org.apache.rocketmq.remoting.protocol.body.LiteSubscriptionCtlRequestBody;
@@ -100,7 +102,7 @@ final class LiteStore {
         Map<String, Integer> next = new TreeMap<>();
         LITES.forEach(lite -> next.put(lite, from));
         int quiet = 0;
-        for (long end = System.nanoTime() + 60_000_000_000L; quiet < 2 || next.values().stream().anyMatch(n -> n < to); ) {
+        for (long end = System.nanoTime() + 120_000_000_000L; quiet < 2 || next.values().stream().anyMatch(n -> n < to); ) {
             if (System.nanoTime() > end) {
                 throw new AssertionError("wanted " + from + " to " + to + ", and have them up to " + next);
             }
@@ -124,7 +126,7 @@ final class LiteStore {
         header.setConsumerGroup(group);
         header.setClientId("client");
         header.setMaxMsgNum(32);
-        header.setInvisibleTime(60_000);
+        header.setInvisibleTime(15_000);
         header.setPollTime(1_000);
         header.setBornTime(System.currentTimeMillis());
         CompletableFuture<PopResult> popped = new CompletableFuture<>();
@@ -139,7 +141,15 @@ final class LiteStore {
                 popped.completeExceptionally(e);
             }
         });
-        return popped.get().getMsgFoundList();
+        try {
+            return popped.get().getMsgFoundList();
+        } catch (ExecutionException e) {
+            // Apache's server leaves one without an answer now and then; what it has handed out comes again.
+            if (System.getenv("COMPAT_APACHE") != null && e.getCause() instanceof RemotingTimeoutException) {
+                return List.of();
+            }
+            throw e;
+        }
     }
 
     private void ack(MessageExt m, String lite) throws Exception {
