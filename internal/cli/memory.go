@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// headroom is about how many bytes of garbage a server lets come together before they are
+	// headroom is how many bytes of garbage a server lets come together at most before they are
 	// collected. Go's own rule is as many as are in use, which doubles what a server with many
 	// queues holds.
-	headroom = 48 << 20
+	headroom = 32 << 20
 	// leastPercent is how much of what is in use it lets come together at least: with
-	// gigabytes in use collecting each 48 MiB would cost more than the memory is worth.
+	// gigabytes in use collecting each 32 MiB would cost more than the memory is worth.
 	leastPercent = 25
 
 	memoryLook = 2 * time.Second
@@ -27,10 +27,9 @@ const (
 
 // memory keeps small what the process holds of the system's memory beyond what it uses: it
 // bounds the garbage, and gives back what a burst has left when the server is quiet again.
-// Where GOGC is set, its word counts.
+// Where GOGC is set, it does neither.
 type memory struct {
 	samples  []metrics.Sample
-	own      bool // the collector's pace is ours to set
 	percent  int
 	returned uint64   // allocated until memory went back last
 	looks    []uint64 // allocated until each of the last looks
@@ -42,16 +41,16 @@ const (
 )
 
 func newMemory() *memory {
-	m := &memory{percent: 100, samples: []metrics.Sample{inUse: {Name: "/gc/heap/live:bytes"}, allocated: {Name: "/gc/heap/allocs:bytes"}}}
-	_, set := os.LookupEnv("GOGC")
-	m.own = !set
-	return m
+	return &memory{percent: 100, samples: []metrics.Sample{inUse: {Name: "/gc/heap/live:bytes"}, allocated: {Name: "/gc/heap/allocs:bytes"}}}
 }
 
 // keep looks after the memory until ctx ends or failed is closed.
 func (m *memory) keep(ctx context.Context, failed <-chan struct{}) {
 	look := time.NewTicker(memoryLook)
 	defer look.Stop()
+	if _, set := os.LookupEnv("GOGC"); set {
+		look.Stop() // and never looks
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -61,7 +60,7 @@ func (m *memory) keep(ctx context.Context, failed <-chan struct{}) {
 		case <-look.C:
 		}
 		metrics.Read(m.samples)
-		if p := percentFor(m.samples[inUse].Value.Uint64()); m.own && p != m.percent {
+		if p := percentFor(m.samples[inUse].Value.Uint64()); p != m.percent {
 			m.percent = p
 			debug.SetGCPercent(p)
 		}

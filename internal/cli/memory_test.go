@@ -2,10 +2,10 @@ package cli
 
 import "testing"
 
-// The garbage that may come together is as much as is in use up to 48 MiB, and a quarter of
+// The garbage that may come together is as much as is in use up to 32 MiB, and a quarter of
 // what is in use where that is more.
 func TestPercentFor(t *testing.T) {
-	for inUse, want := range map[uint64]int{0: 100, 10 << 20: 100, 48 << 20: 100, 49 << 20: 95, 96 << 20: 50, 192 << 20: 25, 8 << 30: 25} {
+	for inUse, want := range map[uint64]int{0: 100, 10 << 20: 100, 32 << 20: 100, 33 << 20: 95, 64 << 20: 50, 128 << 20: 25, 8 << 30: 25} {
 		if got := percentFor(inUse); got != want {
 			t.Errorf("%d MiB in use: %d %%, want %d", inUse>>20, got, want)
 		}

@@ -18,6 +18,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,7 @@ type Clock struct {
 		idle   *sync.Cond // signalled when an alarm's owner goes back to waiting
 	}
 	advancing sync.Mutex // one Advance at a time
+	moving    atomic.Bool
 }
 
 // New returns a clock that shows the machine's time.
@@ -292,6 +294,8 @@ func (a *Alarm) poke() {
 func (c *Clock) Advance(d time.Duration) {
 	c.advancing.Lock()
 	defer c.advancing.Unlock()
+	c.moving.Store(true)
+	defer c.moving.Store(false)
 	c.mu.Lock()
 	target := c.nowLocked() + d.Milliseconds()
 	for {
@@ -315,6 +319,9 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 	c.mu.Unlock()
 }
+
+// Advancing reports whether somebody moves the clock and waits for the work on the way.
+func (c *Clock) Advancing() bool { return c.moving.Load() }
 
 // busyLocked reports whether some owner has work that is due or in hand.
 func (c *Clock) busyLocked() bool {

@@ -190,3 +190,29 @@ func TestAlarmOfBothTimes(t *testing.T) {
 		}
 	})
 }
+
+// Whoever works while the clock is moved can know that somebody waits for it.
+func TestAdvancing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New()
+		a := c.NewAlarm()
+		defer a.Stop()
+		a.Set(c.NowMilli() + 1000)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var while []bool
+		go func() {
+			for a.Wait(ctx) == nil {
+				while = append(while, c.Advancing())
+			}
+		}()
+		c.Advance(2 * time.Second)
+		a.Set(c.NowMilli() + 1000)
+		time.Sleep(2 * time.Second)
+		stop()
+		synctest.Wait()
+		if len(while) != 2 || !while[0] || while[1] || c.Advancing() {
+			t.Errorf("the clock was being moved at the two alarms: %v", while)
+		}
+	})
+}

@@ -324,10 +324,9 @@ func (im *importing) add(e *entry, m *message.Message, perhaps bool) {
 
 func (im *importing) delivered(m *message.Message, topic, key string) bool {
 	out := m.Properties.Value(message.PropertyTimerOutMs)
-	records, err := im.w.o.Store.QueryKey(topic, key, 0, m.StoreTimestamp, 1<<62)
-	if err != nil {
-		return false
-	}
+	// With an error there are those that were found until then. What may have been delivered or not
+	// is delivered.
+	records, _ := im.w.o.Store.QueryKey(topic, key, 0, m.StoreTimestamp, 1<<62)
 	for i := range records {
 		if p, ok := message.PropertiesOf(records[i].Bytes); ok && p.Value(message.PropertyTimerOutMs) == out {
 			return true

@@ -35,8 +35,8 @@ func breathe(ctx context.Context, n int) {
 }
 
 // A steady flow of messages is delivered in rounds: each costs a write, and each consumer a
-// waking and an answer, however many it is for. Fewer than roundLeast in longestRound, which is
-// 400 in a second, are delivered one by one, each in its millisecond.
+// waking and an answer, however many it is for. Where fewer than roundLeast come in longestRound, which
+// is 400 in a second, each is delivered in its millisecond, and so is a burst after a pause.
 const (
 	longestRound = 40 * time.Millisecond
 	roundLeast   = 16
@@ -50,6 +50,28 @@ func roundOf(n int) time.Duration {
 	}
 	return longestRound * roundFull / time.Duration(max(n, roundFull))
 }
+
+// flow is how many messages were delivered of late.
+type flow struct {
+	began time.Time // of the span that is counted now
+	n     int
+	last  int // in the span before
+}
+
+// add counts those that are delivered now, in spans of at least a longest round.
+func (f *flow) add(n int, now time.Time) {
+	if age := now.Sub(f.began); age >= longestRound {
+		f.last = f.n
+		if age > 4*longestRound {
+			f.last = 0
+		}
+		f.began, f.n = now, 0
+	}
+	f.n += n
+}
+
+// steady reports whether as many came lately as rounds are for.
+func (f *flow) steady() bool { return f.last >= roundLeast }
 
 // sleep ends early with ctx.
 func sleep(ctx context.Context, d time.Duration) {

@@ -58,3 +58,35 @@ func TestRounds(t *testing.T) {
 		}
 	}
 }
+
+// Only what goes on is a flow: neither a burst after a pause is one, nor a few messages, nor what
+// has ended.
+func TestFlow(t *testing.T) {
+	at := time.Now()
+	var f flow
+	each := func(n int, pause time.Duration, times int) {
+		for range times {
+			at = at.Add(pause)
+			f.add(n, at)
+		}
+	}
+	want := func(steady bool, what string) {
+		t.Helper()
+		if f.steady() != steady {
+			t.Errorf("%s: steady is %v", what, !steady)
+		}
+	}
+	each(1, 100*time.Millisecond, 20)
+	want(false, "ten in a second")
+	each(17, 3*time.Millisecond, 1)
+	want(false, "a burst")
+	each(1, 100*time.Millisecond, 20)
+	each(2, time.Millisecond, 39)
+	want(false, "a flow that began just now")
+	each(2, time.Millisecond, 50)
+	want(true, "2,000 in a second")
+	each(80, longestRound, 10)
+	want(true, "2,000 in a second, in rounds")
+	each(1, time.Second, 1)
+	want(false, "a second later")
+}

@@ -81,11 +81,7 @@ func (t *together) one(err error) {
 
 // recallPlace takes what waits at a place back.
 func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done func(error)) {
-	c, err := w.claimRecall(p, h, done)
-	if errors.Is(err, ErrRecallLate) {
-		w.o.Store.CatchUp() // its key may have been indexed before the wheel was told of it
-		c, err = w.claimRecall(p, h, done)
-	}
+	c, err := w.claimFound(p, h, done)
 	switch {
 	case errors.Is(err, ErrRecallLate):
 		done(w.becameOf(p, h, err))
@@ -97,12 +93,23 @@ func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done 
 	}
 }
 
+// claimFound claims a place that was found by a key. That may have been indexed before the wheel
+// was told of the place.
+func (w *Wheel) claimFound(p place, h message.RecallHandle, done func(error)) (*claim, error) {
+	c, err := w.claimRecall(p, h, done)
+	if errors.Is(err, ErrRecallLate) {
+		w.o.Store.CatchUp()
+		c, err = w.claimRecall(p, h, done)
+	}
+	return c, err
+}
+
 // becameOf is the answer for a place where nothing waits any more, as the log that was
 // dispatched until now tells it: late, unless a recall or a move was faster.
 func (w *Wheel) becameOf(p place, h message.RecallHandle, late error) error {
 	found, err := w.lookUp(h)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, storage.ErrCrowdedHash):
 		return err
 	case found.back(p):
 		return nil
@@ -152,9 +159,11 @@ func (w *Wheel) findRecalled(h message.RecallHandle) (*found, error) {
 		w.o.Store.CatchUp() // the send may have been answered before its keys were indexed
 		f, err = w.lookUp(h)
 	}
+	crowded := errors.Is(err, storage.ErrCrowdedHash)
 	switch {
-	case errors.Is(err, storage.ErrCrowdedHash):
+	case crowded && f.nothing():
 		return nil, fmt.Errorf("%w: %w", ErrRecallUnknown, err)
+	case crowded: // the newest came first, so what became of what was found was found, too
 	case err != nil:
 		return nil, fmt.Errorf("find the message of a recall handle: %w", err)
 	case f.nothing():

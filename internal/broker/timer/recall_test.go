@@ -63,3 +63,26 @@ func TestFailedRecallAnswersAll(t *testing.T) {
 		t.Errorf("%d of %d recalls were answered, %d claims are left", answered.Load(), asked.Load(), len(w.mu.claims))
 	}
 }
+
+// late is a store whose dispatcher has indexed a key and not yet told the wheel.
+type late struct {
+	WheelStore
+	tell func()
+}
+
+func (l late) CatchUp() { l.tell() }
+
+// A message that was found by its key before the wheel knows of it is not too late to recall.
+func TestRecallOfWhatIsOnlyIndexed(t *testing.T) {
+	w := bareWheel(t)
+	due := w.o.Clock.NowMilli() + 3_600_000
+	p, h := place{due, 0}, message.RecallHandle{Topic: "T", Due: due}
+	w.o.Store = late{tell: func() {}}
+	if c, err := w.claimFound(p, h, func(error) {}); c != nil || !errors.Is(err, ErrRecallLate) {
+		t.Errorf("what is not there is claimed: %v", err)
+	}
+	w.o.Store = late{tell: func() { w.Arrived(&storage.Dispatched{Due: due, RealTopic: "T"}) }}
+	if c, err := w.claimFound(p, h, func(error) {}); c == nil {
+		t.Errorf("what the wheel is told of just now is not claimed: %v", err)
+	}
+}

@@ -76,6 +76,7 @@ type Wheel struct {
 	o     WheelOptions
 	alarm *clock.Alarm
 	moved chan struct{} // a place has ended
+	flow  flow          // the loop's
 	// horizon is for who wants figures.
 	horizon horizon
 	mu      struct {
@@ -439,7 +440,7 @@ func (w *Wheel) Run(ctx context.Context) error {
 			return err
 		}
 		w.nextLook()
-		sleep(ctx, time.Until(began.Add(roundOf(w.soon()))))
+		sleep(ctx, time.Until(w.nextRound(began)))
 	}
 }
 

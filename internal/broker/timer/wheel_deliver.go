@@ -19,6 +19,7 @@ func (w *Wheel) deliver(ctx context.Context) error {
 	for ctx.Err() == nil {
 		due, full, err := w.take(w.o.Clock.Read())
 		if len(due) > 0 {
+			w.flow.add(len(due), time.Now())
 			w.deliverBatch(due)
 		}
 		if err != nil || len(due) == 0 {

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
@@ -213,6 +214,15 @@ func (w *Wheel) nextLook() {
 	if first > now {
 		w.alarm.Earlier(first)
 	}
+}
+
+// nextRound is when the round after one that began at a time is to begin. Who moves the clock
+// does not wait for rounds.
+func (w *Wheel) nextRound(began time.Time) time.Time {
+	if !w.flow.steady() || w.o.Clock.Advancing() {
+		return began
+	}
+	return began.Add(roundOf(w.soon()))
 }
 
 // soon counts the messages that are due within the longest round.
