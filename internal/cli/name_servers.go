@@ -18,8 +18,8 @@ const namesrvVariable = "NAMESRV_ADDR"
 
 // standardNamesrv is the name server of a client command that names none.
 func standardNamesrv() string {
-	if set := os.Getenv(namesrvVariable); set != "" {
-		return set
+	if set := register.SplitAddresses(os.Getenv(namesrvVariable)); len(set) > 0 {
+		return strings.Join(set, ";")
 	}
 	return "127.0.0.1:9876"
 }

@@ -95,7 +95,7 @@ func TestNameServersOfTheEnvironment(t *testing.T) {
 	if err := json.Unmarshal(text, &at); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("NAMESRV_ADDR", closedPort(t)+";"+at.Namesrv)
+	t.Setenv("NAMESRV_ADDR", closedPort(t)+";"+at.Namesrv+"\n") // as some shells and secrets end it
 	_, stop := serve(t, filepath.Join(dir, "b.json"), []string{"broker", "--data", filepath.Join(dir, "b"),
 		"--broker-addr", "127.0.0.1:0", "--ready-file", filepath.Join(dir, "b.json")})
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the start does not wait for the registration

@@ -43,6 +43,8 @@ var (
 	// ErrCrowdedHash says that a query by key has ended before it had looked at every record
 	// whose key has the hash of the one that was asked for.
 	ErrCrowdedHash = errors.New("too many messages have keys of one hash")
+	// ErrManySearches says that as many queries by key that take long are under way as may be.
+	ErrManySearches = errors.New("too many long queries by key are under way")
 	// ErrTooManyLights says that there may be no more queues that messages get into beside
 	// their own.
 	ErrTooManyLights = errors.New("too many light queues")

@@ -187,7 +187,7 @@ func (w *searches) add(s *search) error {
 	case w.mu.closed:
 		return ErrClosed
 	case len(w.mu.waiting) >= mostSearches:
-		return fmt.Errorf("%w: %d queries by key that take long are under way", ErrBusy, mostSearches)
+		return fmt.Errorf("%w: %d", ErrManySearches, mostSearches)
 	}
 	w.mu.waiting = append(w.mu.waiting, s)
 	select {

@@ -165,7 +165,7 @@ func TestQueriesThatTakeLongAtAStop(t *testing.T) {
 		}
 		ask()
 	}
-	if a := <-answers; !errors.Is(a.err, storage.ErrBusy) {
+	if a := <-answers; !errors.Is(a.err, storage.ErrManySearches) {
 		t.Errorf("query %d: %v", asked, a.err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

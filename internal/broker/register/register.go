@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
@@ -259,7 +260,7 @@ func (r *Registration) connect(addr string) *lifecycle.Group {
 // SplitAddresses reads a list of name servers: HOST:PORT;HOST:PORT.
 func SplitAddresses(list string) []string {
 	var out []string
-	for part := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == ';' || c == ',' || c == ' ' }) {
+	for part := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == ';' || c == ',' || unicode.IsSpace(c) }) {
 		part = strings.TrimPrefix(strings.TrimPrefix(part, "http://"), "https://")
 		if part != "" && !slices.Contains(out, part) {
 			out = append(out, part)

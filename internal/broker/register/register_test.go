@@ -6,7 +6,7 @@ import "testing"
 // front/namesrvrpc/register_test.go.
 
 func TestSplitAddresses(t *testing.T) {
-	got := SplitAddresses(" a:1;b:2 ; http://c:3,a:1;;")
+	got := SplitAddresses(" a:1;b:2 ;\thttp://c:3,a:1;;\n")
 	if len(got) != 3 || got[0] != "a:1" || got[1] != "b:2" || got[2] != "c:3" {
 		t.Fatal(got)
 	}

@@ -144,6 +144,7 @@ var codes = []struct {
 	{err: storage.ErrClosed, code: remoting.ResServiceNotAvailable},
 	{err: storage.ErrBusy, code: remoting.ResSystemBusy},
 	{err: storage.ErrNotFound, code: remoting.ResSystemError},
+	{err: storage.ErrManySearches, code: remoting.ResSystemBusy},
 	{err: storage.ErrCrowdedHash, code: remoting.ResQueryNotFound},
 }
 
