@@ -160,7 +160,7 @@ func (b *Broker) Loops() []Loop {
 		loops = append(loops, Loop{l.Name, l.Run})
 	}
 	return append(loops,
-		Loop{"clock", b.Clock.Watch},
+		Loop{"clock", b.watchTime},
 		Loop{"offsets", b.Offsets.Run},
 		Loop{"clients", b.Clients.Run},
 		Loop{"long polls", b.LongPoll.Run},

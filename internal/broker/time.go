@@ -1,9 +1,12 @@
 package broker
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
+	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 )
@@ -34,4 +37,28 @@ func (b *Broker) noteTime() error {
 		return fmt.Errorf("store the time of the stop: %w", err)
 	}
 	return nil
+}
+
+// worthTelling is how much further the protocol's time is ahead when that is said again. POP
+// alone has it be a second ahead after a quick restart.
+const worthTelling = 5 * time.Second
+
+// watchTime watches the clock until ctx ends, and says so when the machine's was set back.
+func (b *Broker) watchTime(ctx context.Context) error {
+	var told time.Duration
+	return b.Clock.Watch(ctx, func(ahead time.Duration) {
+		if ahead > told+worthTelling {
+			b.tellAhead(ahead)
+		}
+		told = ahead
+	})
+}
+
+func (b *Broker) tellAhead(ahead time.Duration) {
+	remedy := "none is needed"
+	if ahead > clock.Credible {
+		remedy = "restart the broker, and its time is right at once"
+	}
+	b.log.Warn("the machine's clock was set back; delays and invisible times take as long as they were to, store times are ahead until it has caught up",
+		"ahead", ahead, "for", clock.MakesUpIn(ahead), "remedy", remedy)
 }

@@ -4,7 +4,8 @@
 //
 // Invariants: Now never runs backwards, never stands still and is never behind Wall: when
 // the machine's clock is set back, it goes on from where it was, a little slower than time
-// passes, until that has caught up, so what is to take ten seconds never takes less. Wall is
+// passes, until that has caught up, so what is to take ten seconds never takes less. This is of
+// one process: the next one goes on from there only if that is credible. Wall is
 // what the machine's clock shows, for times that people have named: it follows every step.
 // When the machine's clock was stepped, all alarms know within a second of Watch. Advance
 // stops at every due time on its way and goes on only when the work that was due there is done.
@@ -66,8 +67,18 @@ const lookEvery = time.Second
 // machine's clock was set back is made up for in slower hours.
 const slower = 16
 
-// absurd is how far ahead of the machine's clock no time can be: it was misread.
-const absurd = 100 * 365 * 24 * time.Hour
+// Credible is how far ahead of the machine's clock an earlier process may have been. The
+// largest step that is made in earnest is out of a wrong time zone; who was further ahead than a
+// day had a clock that was wrong, and a year of it would take sixteen to make up for.
+const Credible = 24 * time.Hour
+
+// MakesUpIn is how long it takes until a clock that is ahead of the machine's is not any more.
+func MakesUpIn(ahead time.Duration) time.Duration {
+	if ahead > math.MaxInt64/slower {
+		return math.MaxInt64
+	}
+	return slower * ahead
+}
 
 // NowMilli is the protocol's time in milliseconds since 1970.
 func (c *Clock) NowMilli() int64 {
@@ -98,12 +109,13 @@ func (c *Clock) Read() (now, wall int64) {
 }
 
 // Reach has the clock go on from ms where it is behind that: an earlier process came so far,
-// and when the machine's clock was set back since, that is a step like any other.
+// and when the machine's clock was set back since, that is a step like any other. What is not
+// credible is passed over.
 func (c *Clock) Reach(ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now, wall := c.readLocked()
-	if ms <= now || ms-wall > absurd.Milliseconds() {
+	if ms <= now || ms-wall > Credible.Milliseconds() {
 		return
 	}
 	c.mu.last, c.mu.lastAt = ms, time.Now()
@@ -137,16 +149,17 @@ func (c *Clock) readLocked() (now, wall int64) {
 }
 
 // Watch reads the clock now and then until ctx ends, so that a step of the machine's clock
-// is noticed when nobody else does anything.
-func (c *Clock) Watch(ctx context.Context) error {
+// is noticed when nobody else does anything. It tells each time how far Now is ahead of Wall.
+func (c *Clock) Watch(ctx context.Context, tell func(ahead time.Duration)) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
+		now, wall := c.Read()
+		tell(time.Duration(now-wall) * time.Millisecond)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-look.C:
-			c.NowMilli()
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Check walks log, queues and index and reports the first contradiction: every record is
-// sound and follows the one before, store times never run backwards, each record is in
+// sound and follows the one before, store times of this process never run backwards, each record is in
 // its queue and under its keys, the queues hold nothing else, and behind the ends all is
 // zero. Nothing may be appended meanwhile.
 func (e *Engine) Check() error {
@@ -17,7 +17,7 @@ func (e *Engine) Check() error {
 	if done, end := e.log.Done(), e.log.End(); done != end {
 		return fmt.Errorf("check: the log ends at %d and is dispatched up to %d", end, done)
 	}
-	c := checker{e: e, seen: map[*consumequeue.Queue]int64{}, lights: map[*consumequeue.Queue]lightEnd{}, keys: map[keyAt]bool{}}
+	c := checker{e: e, last: e.begunAt, seen: map[*consumequeue.Queue]int64{}, lights: map[*consumequeue.Queue]lightEnd{}, keys: map[keyAt]bool{}}
 	if err := e.index.Check(func(hash int32, offset int64) { c.keys[keyAt{hash, offset}] = true }); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
@@ -59,10 +59,12 @@ type keyAt struct {
 
 func (c *checker) record(_ []byte, m *message.Message) error {
 	e := c.e
-	if m.StoreTimestamp < c.last {
-		return fmt.Errorf("record at %d was stored at %d, before the one in front of it at %d", m.PhysicalOffset, m.StoreTimestamp, c.last)
+	if m.PhysicalOffset >= e.begun {
+		if m.StoreTimestamp < c.last {
+			return fmt.Errorf("record at %d was stored at %d, before the one in front of it at %d", m.PhysicalOffset, m.StoreTimestamp, c.last)
+		}
+		c.last = m.StoreTimestamp
 	}
-	c.last = m.StoreTimestamp
 	if m.PhysicalOffset < e.opt.Birth(m.Topic) || m.SysFlag&message.SysInnerBatch != 0 {
 		return nil
 	}

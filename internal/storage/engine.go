@@ -53,6 +53,8 @@ type Engine struct {
 		snapshotAt time.Time
 	}
 	lastTime     atomic.Int64 // store time of the last dispatched record
+	begun        int64        // where the log ended when it was opened
+	begunAt      int64        // what no stamp from there on is before
 	retaining    sync.Mutex   // one deletion of log files at a time
 	checkpointed atomic.Int64 // dispatched of the last checkpoint
 	warned       struct{ freeUnknown atomic.Bool }

@@ -475,9 +475,8 @@ func (r *recovery) finish(known snapshot, durable int64) (err error) {
 	if r.ours {
 		r.lastTime = max(r.lastTime, r.checkpoint.logTime)
 	}
-	// Stamps never run backwards, so where the machine's clock was set back, they would stand
-	// still until it has caught up, and whoever waits from one would not wait at all.
-	e.opt.Clock.Reach(r.lastTime)
+	r.settleTime()
+	e.begun, e.begunAt = r.End, r.lastTime
 	e.log.Start(r.End, min(durable, r.End), r.lastTime)
 	e.lastTime.Store(r.lastTime)
 	e.queues.Each(func(q *consumequeue.Queue) { q.Next = q.Max() })
@@ -494,6 +493,23 @@ func (r *recovery) finish(known snapshot, durable int64) (err error) {
 		return nil
 	}
 	return e.save(true)
+}
+
+// settleTime has the clock begin no earlier than the log has ended, and the log's stamps no later
+// than the clock is. Stamps never run backwards, so where the machine's clock was set back, they
+// would stand still until it has caught up, and whoever waits from one would not wait at all. From
+// what another server has stamped, or what is too far ahead, nobody takes the time: stamps go back
+// to the right one.
+func (r *recovery) settleTime() {
+	c := r.e.opt.Clock
+	if r.ours {
+		c.Reach(r.lastTime)
+	}
+	if now := c.NowMilli(); r.lastTime > now {
+		r.e.opt.Log.Warn("the log's last records are from a clock that was ahead; new ones have the time of now",
+			"ahead", time.Duration(r.lastTime-now)*time.Millisecond)
+		r.lastTime = now
+	}
 }
 
 // untouched reports whether the store is exactly as Close has left it.

@@ -10,6 +10,7 @@ import (
 // due field is written under both its window's mutex and mu, so either suffices to read.
 type dueHeap struct {
 	alarm *clock.Alarm
+	ahead int64 // Popper.ahead
 	mu    sync.Mutex
 	recs  []dueEntry
 }
@@ -36,9 +37,12 @@ func (h *dueHeap) set(rec *record, due int64) {
 	first := rec.heapPos == 0
 	h.mu.Unlock()
 	if first {
-		h.alarm.Earlier(max(due, 1))
+		h.ring(due)
 	}
 }
+
+// ring has the alarm ring at due, a time of deliveries, or before it.
+func (h *dueHeap) ring(due int64) { h.alarm.Earlier(max(due-h.ahead, 1)) }
 
 func (h *dueHeap) remove(rec *record) {
 	h.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
 
@@ -170,4 +171,36 @@ func TestLapseBeforeTheChangeIsQueued(t *testing.T) {
 		t.Errorf("the message came %d times", came)
 	}
 	b.close()
+}
+
+// Messages were popped while the machine's clock was a year ahead, which the next process does not
+// believe: what is in flight ends in time all the same, its receipts count, and no delivery has a
+// name that is not later than theirs.
+func TestPoppedByAClockThatWasAhead(t *testing.T) {
+	b := newTestBroker(t, true)
+	b.open(true)
+	defer func() { b.close() }()
+	b.topic("T", "", 1)
+	b.send("T", 0, "x", "", "")
+	b.send("T", 0, "y", "", "")
+	b.clock.Step(365 * 24 * time.Hour)
+	r := Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: 60_000}
+	acked := popNow(t, b, r)
+	lapses := popNow(t, b, r)
+	b.close()
+	b.clock = clock.New()
+	b.open(true)
+	if now, wall := b.clock.Read(); now != wall {
+		t.Errorf("the time is %d ms ahead", now-wall)
+	}
+	b.pop.Ack("g", "T", handleOf(&acked), b.fatal)
+	b.clock.Advance(50 * time.Second)
+	if res := popNow(t, b, r); len(res.Batches) != 0 {
+		t.Error("it has lapsed early")
+	}
+	b.clock.Advance(13 * time.Second)
+	res := popNow(t, b, r)
+	if len(res.Batches) != 1 || res.PopTime <= lapses.PopTime {
+		t.Errorf("after 63 s there is %+v, popped before at %d", res, lapses.PopTime)
+	}
 }

@@ -50,7 +50,7 @@ func (m *model) restart(rt *rapid.T) {
 
 // setBack lets the machine's clock be another one after a restart.
 func (m *model) setBack(rt *rapid.T) {
-	by := rapid.SampledFrom([]int{0, 0, 1, -10, -3600, 100}).Draw(rt, "clock")
+	by := rapid.SampledFrom([]int{0, 0, 1, -10, -3600, -48 * 3600, 100}).Draw(rt, "clock")
 	was := m.b.clock.NowMilli()
 	m.b.clock = clock.New()
 	m.b.clock.Step(time.Duration(was-m.b.clock.NowMilli())*time.Millisecond + time.Duration(by)*time.Second)

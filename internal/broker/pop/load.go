@@ -21,6 +21,9 @@ func (p *Popper) load() error {
 		if last >= now {
 			p.o.Clock.Reach(last + 1000)
 			now = p.o.Clock.NowMilli()
+			p.ahead = max(last+1000-now, 0)
+			p.due.ahead = p.ahead
+			now += p.ahead
 		}
 	}
 	p.openedAt = now

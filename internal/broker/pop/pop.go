@@ -147,6 +147,7 @@ type Events struct {
 type Popper struct {
 	o        Options
 	openedAt int64 // receipts from before are of an earlier process
+	ahead    int64 // how far now is ahead of the clock, which would not reach what an earlier process has given out
 	lastPop  atomic.Int64
 
 	mu struct {
@@ -222,9 +223,11 @@ func (p *Popper) Close() {
 	p.alarm.Stop()
 }
 
-// now is the time of deliveries. It never runs behind what an earlier process has given out:
-// see load.
-func (p *Popper) now() int64 { return p.o.Clock.NowMilli() }
+// now is the time of deliveries. It never runs behind what an earlier process has given
+// out, and it never stands still: where the clock does not believe that any more, it runs ahead
+// of it for as long as this process lives, so that what is in flight ends in time and no name of
+// a delivery comes again.
+func (p *Popper) now() int64 { return p.o.Clock.NowMilli() + p.ahead }
 
 func (o *Options) setDefaults() {
 	if o.SetAside == 0 {

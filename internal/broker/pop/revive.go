@@ -52,7 +52,7 @@ func (p *Popper) Run(ctx context.Context) error {
 		}
 		// Not Set: somebody may have brought the time forward meanwhile.
 		if next := p.due.next(); next != 0 {
-			p.due.alarm.Earlier(next)
+			p.due.ring(next)
 		}
 	}
 }

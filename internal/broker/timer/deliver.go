@@ -110,8 +110,8 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 }
 
 // due is when a record of a level is to be delivered. This server's stamps are never ahead of
-// its clock. One that is comes from another server, whose clock was wrong: nobody knows when
-// that was, but it was before the start.
+// its clock. One that is comes from another server, or from before the start, and a clock that
+// was wrong: nobody knows when that was, but it was before the start.
 func (t *Timer) due(n int, rec *storage.Record) int64 {
 	h, ok := message.PeekHeader(rec.Bytes)
 	if !ok {

@@ -224,3 +224,33 @@ func TestBurstsAreBoundedInBytes(t *testing.T) {
 		t.Errorf("%d checks", asked)
 	}
 }
+
+// A half message that was sent while the machine's clock was a year ahead is asked about an
+// hour after the start, as any other is after its send.
+func TestHalfOfAClockThatWasAhead(t *testing.T) {
+	c := clock.New()
+	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: byTheHour})
+	makeTopic(t, b, "T")
+	c.Step(365 * 24 * time.Hour)
+	h, err := sendHalf(b, "h", "p", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Dispatched()
+	right := clock.New()
+	b = b.RestartAt(right)
+	p := &brokertest.Producer{Name: "a"}
+	b.Produce(p, "p")
+	for _, k := range []struct {
+		by   time.Duration
+		want int
+	}{{50 * time.Minute, 0}, {20 * time.Minute, 1}} {
+		right.Advance(k.by)
+		if n := len(p.Asked()); n != k.want {
+			t.Errorf("%v later it was asked about %d times, want %d", k.by, n, k.want)
+		}
+	}
+	if err := decide(b, h, true); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -210,7 +210,9 @@ func (t *Txn) saved(s *saved, err error) {
 }
 
 // Clamp brings what was stored back into what recovery has found of the half queue (P4): what
-// lies behind its end was never stored. It returns how many half messages it dropped.
+// lies behind its end was never stored. It returns how many half messages it dropped. Those that a
+// clock which was wrong has stamped ahead are as if they had come just now: their first check would
+// be as far ahead, and those of all behind them.
 func (t *Txn) Clamp() (dropped int, err error) {
 	end := t.o.Store.MaxOffset(names.Half, 0)
 	t.resident(end)
@@ -220,8 +222,13 @@ func (t *Txn) Clamp() (dropped int, err error) {
 	if t.mu.failed != nil {
 		return 0, t.mu.failed
 	}
+	now := t.o.Clock.NowMilli()
 	for first, e := range t.mu.open {
 		if first < end && e.at < end {
+			if e.stored > now {
+				e.stored, e.due = now, 0
+				t.alarm.Earlier(now)
+			}
 			continue
 		}
 		dropped++

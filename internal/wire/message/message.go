@@ -24,7 +24,7 @@ type Message struct {
 	SysFlag        int32 // Sys… bits
 	BornTimestamp  int64 // ms, the sender's clock
 	BornHost       netip.AddrPort
-	StoreTimestamp int64 // ms, the server's clock, never runs backwards in the log
+	StoreTimestamp int64 // ms, the server's clock, never runs backwards in what one process writes
 	StoreHost      netip.AddrPort
 	ReconsumeTimes int32
 	Properties     Properties
