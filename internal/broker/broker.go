@@ -139,6 +139,9 @@ func (b *Broker) find(topic, key string, max int, begin, end int64) ([]storage.R
 	return b.engine.QueryKey(topic, key, max, begin, end)
 }
 
+// catchUp returns when find finds what was stored until now.
+func (b *Broker) catchUp() { b.engine.CatchUp() }
+
 // Loop is a part of the broker that runs until it is stopped.
 type Loop struct {
 	Name string

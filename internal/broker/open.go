@@ -133,7 +133,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	b.Publish = publish.New(publish.Options{Store: b.engine, Topics: b.Topics, Group: b.groupLimits, Ordered: b.Locks.HasLock,
 		MaxBody:  func() int { return int(o.StoreConfig.Get().MaxMessageSize) },
 		Announce: announceMade(o), Lights: func() bool { return lightsOn(o.StoreConfig.Get()) }, Broker: o.Broker, Levels: levels,
-		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, WallMilli: o.Clock.WallMilli, StoreHost: o.StoreHost, Find: b.find, Events: b.publishEvents(o)})
+		Timers: b.timerRules, NowMilli: o.Clock.NowMilli, WallMilli: o.Clock.WallMilli, StoreHost: o.StoreHost, Find: b.find, CatchUp: b.catchUp, Events: b.publishEvents(o)})
 	b.Reply = reply.New(reply.Options{Publish: b.Publish, Askers: b.Clients, Broker: o.Broker, NowMilli: o.Clock.NowMilli})
 	b.Pull = pull.New(pull.Options{Store: b.engine, Topics: b.Topics, Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients,
 		LongPoll: b.LongPoll, Broker: o.Broker, NowMilli: o.Clock.NowMilli,

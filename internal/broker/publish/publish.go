@@ -74,8 +74,10 @@ type Options struct {
 	NowMilli  func() int64      // the protocol's time; nil: the machine's
 	WallMilli func() int64      // what the machine's clock shows, for times that senders name; nil: NowMilli
 	// Find finds stored messages by topic and key, the newest first. nil: there are none.
-	Find   func(topic, key string, max int, begin, end int64) ([]storage.Record, error)
-	Events Events
+	Find func(topic, key string, max int, begin, end int64) ([]storage.Record, error)
+	// CatchUp returns when Find finds all that was stored until now. nil: it always does.
+	CatchUp func()
+	Events  Events
 }
 
 // Events tell what happened; each may be nil.

@@ -132,6 +132,9 @@ func (p *Publisher) firstOfBatch(ms []*message.Message, r *Request, window int64
 func (p *Publisher) once(key sendKey, r *Request, window int64, look func(begin, end int64) []storage.Placed, done func([]storage.Placed, error)) func([]storage.Placed, error) {
 	p.remembering.Store(true)
 	t, now := &p.repeated, p.o.NowMilli()
+	if t.began(now) && p.o.CatchUp != nil {
+		p.o.CatchUp() // so that the keys of what was sent until now can be found
+	}
 	s, first, young := t.enter(key, r, now, window, int(p.o.Broker.Get().RepeatedSendsKept), done)
 	if !first {
 		if s != nil {
@@ -155,13 +158,24 @@ func (p *Publisher) once(key sendKey, r *Request, window int64, look func(begin,
 	return finish
 }
 
+// began begins to remember, where that was switched on, and reports whether it did.
+func (t *repeated) began(now int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.sends != nil {
+		return false
+	}
+	t.mu.sends, t.mu.since = make(map[sendKey]*sent), now
+	return true
+}
+
 // enter finds the send of a key, or takes a new one in; r is told where it goes. One that is
 // under way is not returned: it calls done, after which r is its owner's again. young: what
 // came before it was switched on may still count.
 func (t *repeated) enter(key sendKey, r *Request, now, window int64, most int, done func([]storage.Placed, error)) (s *sent, first, young bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.sends == nil {
+	if t.mu.sends == nil { // switched off meanwhile
 		t.mu.sends, t.mu.since = make(map[sendKey]*sent), now
 	}
 	t.drop(now-window, most)
@@ -219,10 +233,8 @@ func (p *Publisher) stored(home, topic, key string, begin, end int64) (storage.P
 	if home == "" || p.o.Find == nil {
 		return storage.Placed{}, false
 	}
-	found, err := p.o.Find(home, key, 0, begin, end)
-	if err != nil {
-		return storage.Placed{}, false // rather twice than not at all
-	}
+	// With an error there are those that were found until then: rather twice than not at all.
+	found, _ := p.o.Find(home, key, 0, begin, end)
 	for i := len(found) - 1; i >= 0; i-- { // the newest is the first of them
 		var m message.Message
 		if _, err := message.DecodeStored(found[i].Bytes, &m); err != nil || m.UniqueID() != key {
