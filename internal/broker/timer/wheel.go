@@ -87,7 +87,7 @@ type Wheel struct {
 		claims             map[place]*claim    // being delivered, recalled or moved
 		later              []entry             // could not be written and are tried again at retryAt
 		retryAt            int64               // by the protocol's time
-		delaysTo           int64               // delays that ended until then were taken, whatever the machine's clock shows
+		delays             delays              // how far takeDelays has come
 		counts             map[string]int64    // by topic
 		recounts           map[string]struct{} // counts to be stored
 		counted            map[string]int64    // when a count was stored last

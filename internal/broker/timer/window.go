@@ -197,12 +197,16 @@ func (w *Wheel) ring(e *entry) {
 
 // nextLook has the loop look when there is something to do again, if nobody says so before.
 // By the protocol's time it looks then, too: when the machine's clock is set back meanwhile,
-// it comes to deliverDelays before any delay has ended.
+// it comes to deliverDelays before any delay has ended. Where it was set back since that did not
+// have to look, some may have ended already.
 func (w *Wheel) nextLook() {
-	now := w.o.Clock.NowMilli()
+	now, wall := w.o.Clock.Read()
 	m := &w.mu
 	m.Lock()
 	defer m.Unlock()
+	if m.delays.idle && now > wall {
+		w.alarm.Earlier(now)
+	}
 	if m.retryAt > 0 {
 		w.alarm.Earlier(m.retryAt)
 	}
