@@ -216,10 +216,12 @@ func (e *Exports) pause() (least time.Duration, some bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	least = longest
-	for name := range e.mu.changed {
-		least = min(least, time.Until(e.mu.rests[name]))
+	for _, f := range e.files { // what is none of them is never written
+		if e.mu.changed[f.Name] {
+			least, some = min(least, time.Until(e.mu.rests[f.Name])), true
+		}
 	}
-	return least, len(e.mu.changed) > 0
+	return least, some
 }
 
 // Flush writes the files of all tables that have changed.

@@ -323,3 +323,25 @@ func TestUnreadableFolder(t *testing.T) {
 		t.Fatal("something was written")
 	}
 }
+
+// A name that is no file's is never written, so Run does not wait for it.
+func TestChangedIsNoFile(t *testing.T) {
+	fs := vfs.NewMem()
+	db := openState(t, fs)
+	defer db.Close()
+	e, err := Open(Options{FS: fs, Dir: "config", State: db}, (&table{word: "[x]"}).file("t.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	e.Changed("another.json")
+	if pause, some := e.pause(); some {
+		t.Errorf("it is looked at again in %v", pause)
+	}
+	e.Changed("t.json")
+	if _, some := e.pause(); !some {
+		t.Error("the file that has changed is not waited for")
+	}
+}

@@ -153,33 +153,36 @@ func (w *Wheel) within(now int64) ([]Bound, error) {
 	for i, s := range bounds {
 		out[i].Seconds = s
 	}
-	count := func(due, n int64) {
+	count := func(due int64) {
 		for i := range bounds {
 			if due <= now+bounds[i]*1000 {
-				out[i].Messages += n // of all that are due until then, as at Apache's
+				out[i].Messages++ // of all that are due until then, as at Apache's
 				break
 			}
 		}
 	}
 	m := &w.mu
 	m.Lock()
-	for p := range m.puts {
-		count(p.due, 1)
-	}
-	for p := range m.sent.puts {
-		count(p.due, 1)
-	}
-	for p := range m.dels {
-		count(p.due, -1)
-	}
+	seen := make(map[place]struct{})
+	w.eachUnstoredLocked(func(e entry) {
+		seen[e.place] = struct{}{}
+		count(e.due)
+	})
 	m.Unlock()
 	last := keyOfEntry(place{now + bounds[len(bounds)-1]*1000, 0})
 	err := w.o.State.Scan(state.Wheel, keyOfEntries, func(key, _ []byte) error {
 		if string(key) > string(last) {
 			return errEnough
 		}
-		if p, ok := placeOfKey(key); ok {
-			count(p.due, 1)
+		p, ok := placeOfKey(key)
+		if _, twice := seen[p]; !ok || twice {
+			return nil
+		}
+		m.Lock()
+		ended := w.endedLocked(p)
+		m.Unlock()
+		if !ended {
+			count(p.due)
 		}
 		return nil
 	})

@@ -103,3 +103,29 @@ func TestIndexFollowsTheLogsSyncs(t *testing.T) {
 		t.Errorf("when all has to be stored: %d syncs of the log, known %v", n, known())
 	}
 }
+
+// What is written and not yet reported as stored is counted by due time like everything else: a
+// message once, one that has ended not at all.
+func TestCountedWhileStored(t *testing.T) {
+	w := indexOnly(t, nil, WheelEvents{})
+	now := w.o.Clock.WallMilli()
+	first := place{now + 1000, 0}
+	for range 3 {
+		w.arrive("T", first.due)
+	}
+	w.store(t)
+	for _, k := range []struct {
+		sent changes
+		want int64
+	}{
+		{changes{}, 3},
+		{changes{puts: map[place]entry{first: {place: first, topic: "T"}}}, 3},
+		{changes{dels: map[place]struct{}{first: {}}}, 2},
+	} {
+		w.mu.sent.changes = k.sent
+		if within, err := w.within(now); err != nil || within[0].Messages != k.want {
+			t.Errorf("%v: %d are due soon, want %d, %v", k.sent, within[0].Messages, k.want, err)
+		}
+	}
+	w.mu.sent = storing{}
+}

@@ -103,17 +103,15 @@ func (w *Wheel) homelessThere(topics map[string]struct{}, from []byte) (list []e
 			return errEnough
 		}
 		p, ok := placeOfKey(key)
-		if !ok || len(value) < 12 {
-			return nil
-		}
-		if _, of := topics[string(value[12:])]; !of {
+		_, topic, whole := decodeEntry(p, value)
+		if _, of := topics[string(topic)]; !ok || !whole || !of {
 			return nil
 		}
 		w.mu.Lock()
-		e, ok := w.entryLocked(p, value)
-		ok = ok && !w.endedLocked(p)
+		e, _ := w.entryLocked(p, value)
+		ended := w.endedLocked(p)
 		w.mu.Unlock()
-		if ok && !w.hasTopic(e.topic, e.physical) {
+		if !ended && !w.hasTopic(e.topic, e.physical) {
 			list = append(list, e)
 		}
 		return nil
