@@ -114,6 +114,16 @@ func (r *routes) conflicts(g *Registration) bool {
 	return l != nil && l.version.State > g.Version.State
 }
 
+// displaced is the address that a registration takes the place of: that of another broker with
+// its name and id, which is there.
+func (r *routes) displaced(g *Registration) Address {
+	b := r.brokers[g.Broker]
+	if b == nil || b.Addresses[g.ID] == g.Address || r.live[liveKey{b.Cluster, b.Addresses[g.ID]}] == nil {
+		return ""
+	}
+	return b.Addresses[g.ID]
+}
+
 // mergeTopics takes over the topics of a registration. While the version is the one that
 // is known only topics that are missing are added, so a permission that was wiped here
 // stays wiped until the broker changes something.

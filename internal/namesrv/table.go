@@ -63,8 +63,13 @@ func (t *Table) Register(g Registration) (Registered, error) {
 	}
 	t.mu.Lock()
 	known := t.mu.r.live[liveKey{g.Cluster, g.Address}] != nil
+	displaced := t.mu.r.displaced(&g)
 	out, err := t.mu.r.register(&g, t.timeout(), time.Now())
 	t.mu.Unlock()
+	if err == nil && displaced != "" {
+		t.o.Log.Warn("a broker takes the place of another that has its name and id: give each a brokerName of its own, unless it is the same that was started elsewhere",
+			"cluster", g.Cluster, "broker", g.Broker, "id", g.ID, "address", g.Address.told(), "was", displaced.told())
+	}
 	if err == nil && !known {
 		t.o.Log.Info("broker registered", "cluster", g.Cluster, "broker", g.Broker, "id", g.ID, "address", g.Address.told(), "topics", len(g.Topics))
 	}

@@ -1,9 +1,11 @@
 package namesrv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -187,4 +189,30 @@ func FuzzKVLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A second broker with a name and id that another has is told of; a broker that registers again,
+// or comes again after it was gone, is not.
+func TestTwoBrokersOfOneName(t *testing.T) {
+	var log bytes.Buffer
+	table := newTable(Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	register := func(address Address, state int64, conn any) {
+		t.Helper()
+		g := reg("a", 0, address, state, "t")
+		g.Conn = conn
+		if _, err := table.Register(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	register("h:1", 1, 1)
+	register("h:1", 2, 1)
+	table.CloseConn(1)
+	register("h:2", 3, 2)
+	if log.Len() != 0 {
+		t.Errorf("one broker at a time: %s", &log)
+	}
+	register("h:3", 4, 3)
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "address=h:3 was=h:2") {
+		t.Errorf("two brokers of one name: %q", text)
+	}
 }

@@ -72,6 +72,9 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	for _, idle := range settings.idle {
 		warnings = append(warnings, "setting "+idle.Name+" has no effect: "+idle.Why)
 	}
+	if o.Roles.Broker && !o.Roles.Namesrv && settings.broker.Get().NamesrvAddr == "" {
+		warnings = append(warnings, "no name server is named, by --namesrv, namesrvAddr or NAMESRV_ADDR: clients do not find this broker")
+	}
 	if n.listeners, err = listenAll(ctx, o.ports(), func(w string) { warnings = append(warnings, w) }); err != nil {
 		return nil, err
 	}
