@@ -198,7 +198,7 @@ func TestTwoBrokersOfOneName(t *testing.T) {
 	table := newTable(Options{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	register := func(address Address, state int64, conn any) {
 		t.Helper()
-		g := reg("a", 0, address, state, "t")
+		g := reg("a", 0, address, state, "t", "u")
 		g.Conn = conn
 		if _, err := table.Register(g); err != nil {
 			t.Fatal(err)
