@@ -103,7 +103,7 @@ func TestStartsWithApachesFiles(t *testing.T) {
 }
 
 // serve runs the command line until stop is called, which returns what was said.
-func serve(t *testing.T, readyFile string, args []string) (ready struct{ Broker string }, stop func() string) {
+func serve(t *testing.T, readyFile string, args []string) (ready struct{ Namesrv, Broker string }, stop func() string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs bytes.Buffer // read when Main has returned

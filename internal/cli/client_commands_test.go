@@ -3,11 +3,16 @@ package cli
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"fmt"
+	"io"
 	"net"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
@@ -114,25 +119,41 @@ func (f *fakeServer) handle(r *transport.Request) {
 	}
 }
 
-// pop hands out one message, with its start offset or with a receipt of its own.
+// pop hands out the messages of one queue that come next, with their start offset.
 func (f *fakeServer) pop(r *transport.Request) {
-	if len(f.waits) == 0 {
+	var h remoting.PopMessageRequest
+	if err := r.Decode(&h); err != nil {
+		f.t.Error(err)
+	}
+	var (
+		records []byte
+		offsets []int64
+		first   message.Message
+	)
+	for len(f.waits) > 0 && len(offsets) < int(h.MaxMsgNums) {
+		m := f.waits[0]
+		if len(offsets) == 0 {
+			first = m
+		} else if m.Topic != first.Topic || m.QueueID != first.QueueID {
+			break
+		}
+		f.waits = f.waits[1:]
+		var err error
+		if records, err = message.AppendStored(records, &m); err != nil {
+			f.t.Error(err)
+		}
+		offsets = append(offsets, m.QueueOffset)
+	}
+	if len(offsets) == 0 {
 		r.Responder().Reply(remoting.ResPollingTimeout, "", nil, nil)
 		return
 	}
-	m := f.waits[0]
-	f.waits = f.waits[1:]
-	record, err := message.AppendStored(nil, &m)
-	if err != nil {
-		f.t.Error(err)
-	}
-	flag := retryFlag(m.Topic, "orders")
-	q := receipt.Queue{RetryFlag: flag, QueueID: m.QueueID}
+	q := receipt.Queue{RetryFlag: retryFlag(first.Topic, "orders"), QueueID: first.QueueID}
 	r.Responder().Reply(remoting.ResSuccess, "", &remoting.PopMessageResponse{
 		PopTime: 1000, InvisibleTime: 2000, ReviveQid: 3,
-		StartOffsetInfo: string(receipt.AppendStartOffset(nil, q, m.QueueOffset)),
-		MsgOffsetInfo:   string(receipt.AppendOffsets(nil, q, []int64{m.QueueOffset})),
-	}, record)
+		StartOffsetInfo: string(receipt.AppendStartOffset(nil, q, first.QueueOffset)),
+		MsgOffsetInfo:   string(receipt.AppendOffsets(nil, q, offsets)),
+	}, records)
 }
 
 func run(t *testing.T, in string, args ...string) (out, errs string, code int) {
@@ -361,5 +382,101 @@ func TestProduceKinds(t *testing.T) {
 	}
 	if got := runLine(t, 0, "consume", "normal", "--max", "1", "--json", "-n", at); !strings.Contains(got, `"KEYS":"a b"`) {
 		t.Errorf("keys: %s", got)
+	}
+}
+
+// syncedBuffer is read while somebody writes.
+type syncedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncedBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncedBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s within a minute", what)
+		}
+	}
+}
+
+// TestConsumeOutlivesItsBroker: a server is stopped and started again while a consumer runs.
+func TestConsumeOutlivesItsBroker(t *testing.T) {
+	dir := t.TempDir()
+	start := func(namesrv, broker string) (string, string, func() string) {
+		ready := filepath.Join(dir, "ready.json")
+		args := []string{"server", "--data", filepath.Join(dir, "data"), "--ready-file", ready,
+			"--namesrv-addr", namesrv, "--broker-addr", broker, "--grpc-addr", "127.0.0.1:0", "--proxy-addr", "127.0.0.1:0"}
+		at, stop := serve(t, ready, args)
+		return at.Namesrv, at.Broker, stop
+	}
+	at, broker, stop := start("127.0.0.1:0", "127.0.0.1:0")
+	do := func(in string, args ...string) {
+		t.Helper()
+		if out, errs, code := run(t, in, append(args, "-n", at)...); code != 0 {
+			t.Fatalf("%v: %s%s", args, out, errs)
+		}
+	}
+	do("", "admin", "topic", "create", "orders")
+	do("before", "produce", "orders")
+	var out, errs syncedBuffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Main(t.Context(), []string{"consume", "orders", "--max", "2", "-n", at}, strings.NewReader(""), &out, &errs)
+	}()
+	eventually(t, "the first message", func() bool { return out.String() == "before\n" })
+	stop()
+	eventually(t, "word of the broker that is gone", func() bool { return strings.Contains(errs.String(), "asking again") })
+	_, _, stop = start(at, broker)
+	defer stop()
+	do("after", "produce", "orders")
+	if code := <-ended; code != 0 || out.String() != "before\nafter\n" || strings.Count(errs.String(), "asking again") != 1 {
+		t.Errorf("code %d: %s%s", code, &out, &errs)
+	}
+}
+
+// interrupt is Ctrl-C at the first line.
+type interrupt struct {
+	bytes.Buffer
+	now func()
+}
+
+func (i *interrupt) Write(p []byte) (int, error) {
+	i.now()
+	return i.Buffer.Write(p)
+}
+
+// TestConsumeGivesBack: what was printed when Ctrl-C comes is acknowledged, what was received
+// and not printed goes back, the last one first.
+func TestConsumeGivesBack(t *testing.T) {
+	f := startFake(t)
+	for i := range 3 {
+		f.waits = append(f.waits, message.Message{Topic: "orders", QueueOffset: int64(i), Body: []byte{'a' + byte(i)}})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &interrupt{now: cancel}
+	code := Main(ctx, []string{"consume", "orders", "-n", f.addr}, strings.NewReader(""), out, io.Discard)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var back []int64
+	for _, c := range f.changed {
+		back = append(back, c.Offset)
+	}
+	printed := out.Len() / 2
+	want := []int64{2, 1, 0}[:3-printed] // who prints may see the next message before the end
+	if code != 0 || printed < 1 || len(f.acks) != printed || !slices.Equal(back, want) {
+		t.Errorf("code %d, printed %q, %d acks, given back %v", code, out.String(), len(f.acks), back)
 	}
 }

@@ -25,6 +25,16 @@ const pollTime = 10 * time.Second
 // popBatch is how many messages one request asks for.
 const popBatch = 32
 
+const (
+	// routeEvery is how often a consumer looks for brokers that have come.
+	routeEvery = 30 * time.Second
+	// againAfter is the pause before a broker that does not answer is asked again.
+	againAfter = time.Second
+	// partingTime is how long the end of a command takes at most: acknowledging what was printed,
+	// giving back what was not.
+	partingTime = 2 * time.Second
+)
+
 type consumeFlags struct {
 	remote
 	group, tag string
@@ -33,6 +43,7 @@ type consumeFlags struct {
 	invisible  time.Duration
 	asJSON     bool
 
+	errs     io.Writer
 	received atomic.Int32 // so that no more messages are asked for than are printed
 }
 
@@ -42,7 +53,8 @@ func consumeCommand() *cobra.Command {
 		Use:   "consume TOPIC",
 		Short: "Receive messages, print and acknowledge them",
 		Long: "Receives messages as a member of a consumer group, prints and acknowledges them, until Ctrl-C,\n" +
-			"--max or --idle. Groups are made as they are named: a misspelt one is a new group, and gets every\n" +
+			"--max or --idle. A broker that goes away is asked again each second, one that comes is found within\n" +
+			"half a minute. What was received and not printed goes back at once. Groups are made as they are named: a misspelt one is a new group, and gets every\n" +
 			"message that the topic still has.",
 		Example: "  bolide consume orders --group warehouse --max 3\n" +
 			"  bolide consume orders --group warehouse --json --idle 5s",
@@ -62,6 +74,7 @@ func consumeCommand() *cobra.Command {
 		if _, err := filter.Compile(filter.KindTag, f.tag); err != nil {
 			return err
 		}
+		f.errs = c.ErrOrStderr()
 		f.open()
 		defer f.close()
 		err := f.consume(c.Context(), c.OutOrStdout(), args[0])
@@ -83,13 +96,24 @@ func (f *consumeFlags) consume(ctx context.Context, out io.Writer, topic string)
 	defer cancel()
 	g, ctx := errgroup.WithContext(ctx)
 	deliveries := make(chan delivery)
-	for _, broker := range at {
-		if broker.read == 0 {
-			continue
+	g.Go(func() error {
+		known := map[queues]bool{}
+		for ctx.Err() == nil {
+			for _, broker := range at {
+				if broker.read > 0 && !known[broker.where()] {
+					known[broker.where()] = true
+					g.Go(func() error { return f.popFrom(ctx, broker, topic, deliveries) })
+				}
+			}
+			if err := pause(ctx, routeEvery); err != nil {
+				return err
+			}
+			if now, err := f.route(ctx, topic); err == nil {
+				at = now
+			}
 		}
-		ordered := f.ordered(ctx, broker, topic)
-		g.Go(func() error { return f.popFrom(ctx, broker, topic, ordered, deliveries) })
-	}
+		return ctx.Err()
+	})
 	g.Go(func() error {
 		defer cancel()
 		return f.print(ctx, out, deliveries)
@@ -98,6 +122,14 @@ func (f *consumeFlags) consume(ctx context.Context, out io.Writer, topic string)
 		return err
 	}
 	return nil
+}
+
+// where is the broker without the number of its queues.
+func (q queues) where() queues { return queues{broker: q.broker, addr: q.addr} }
+
+// parting is for the requests that are made at the end, too.
+func parting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), partingTime)
 }
 
 // delivery is one received message and what acknowledges it.
@@ -119,22 +151,52 @@ func (f *consumeFlags) ordered(ctx context.Context, broker queues, topic string)
 	return remoting.Unmarshal(answer.Body, &c) == nil && c.Attributes["message.type"] == "FIFO"
 }
 
-func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, ordered bool, to chan<- delivery) error {
+// popFrom receives from one broker. While that does not answer, it asks again; what it refuses
+// is an error.
+func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, to chan<- delivery) error {
+	ordered := f.ordered(ctx, broker, topic)
+	told := false
 	for ctx.Err() == nil && (f.max == 0 || f.received.Load() < int32(f.max)) {
 		all, err := f.pop(ctx, broker, topic, ordered)
-		if err != nil {
+		var refused *refusal
+		switch {
+		case err == nil:
+			told = false
+		case errors.As(err, &refused):
 			return err
+		case ctx.Err() == nil:
+			if !told {
+				fmt.Fprintf(f.errs, "bolide: %v; asking again until it answers\n", err)
+			}
+			told = true
+			_ = pause(ctx, againAfter)
 		}
 		f.received.Add(int32(len(all)))
-		for _, d := range all {
+		for i, d := range all {
 			select {
 			case to <- d:
 			case <-ctx.Done():
+				f.giveBack(ctx, all[i:])
 				return ctx.Err()
 			}
 		}
 	}
 	return ctx.Err()
+}
+
+// giveBack lets others have at once what was not printed.
+func (f *consumeFlags) giveBack(ctx context.Context, rest []delivery) {
+	ctx, cancel := parting(ctx)
+	defer cancel()
+	for i := len(rest) - 1; i >= 0; i-- { // so that the first is the first again
+		d := &rest[i]
+		if _, err := f.call(ctx, d.addr, remoting.ReqChangeMessageInvisibleTime, &remoting.ChangeMessageInvisibleTimeRequest{
+			ConsumerGroup: f.group, Topic: d.handle.RealTopic(d.topic, f.group), QueueID: d.handle.QueueID,
+			ExtraInfo: d.handle.String(), Offset: d.handle.Offset, BrokerName: d.handle.Broker,
+		}, nil); err != nil {
+			return // they come again when their time is over
+		}
+	}
 }
 
 func (f *consumeFlags) pop(ctx context.Context, broker queues, topic string, ordered bool) ([]delivery, error) {
@@ -158,11 +220,7 @@ func (f *consumeFlags) pop(ctx context.Context, broker queues, topic string, ord
 	case remoting.ResPollingTimeout, remoting.ResNoMessage, remoting.ResPullNotFound:
 		return nil, nil
 	case remoting.ResPollingFull:
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-		return nil, nil
+		return nil, pause(ctx, againAfter)
 	}
 	return nil, &refusal{addr: broker.addr, code: answer.Code, remark: answer.Remark}
 }
@@ -238,11 +296,19 @@ func (f *consumeFlags) print(ctx context.Context, out io.Writer, from <-chan del
 	return nil
 }
 
+// ack acknowledges what was printed. Where the broker has gone, it comes again.
 func (f *consumeFlags) ack(ctx context.Context, d delivery) error {
+	ctx, cancel := parting(ctx)
+	defer cancel()
 	_, err := f.call(ctx, d.addr, remoting.ReqAckMessage, &remoting.AckMessageRequest{
 		ConsumerGroup: f.group, Topic: d.handle.RealTopic(d.topic, f.group), QueueID: d.handle.QueueID,
 		ExtraInfo: d.handle.String(), Offset: d.handle.Offset, BrokerName: d.handle.Broker,
 	}, nil)
+	var refused *refusal
+	if err != nil && !errors.As(err, &refused) {
+		fmt.Fprintf(f.errs, "bolide: message %s was not acknowledged and comes again: %v\n", d.message.UniqueID(), err)
+		return nil
+	}
 	return err
 }
 
