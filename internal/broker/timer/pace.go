@@ -58,8 +58,11 @@ type flow struct {
 	last  int // in the span before
 }
 
-// add counts those that are delivered now, in spans of at least a longest round.
+// add counts those of a round, in spans of at least a longest round.
 func (f *flow) add(n int, now time.Time) {
+	if n == 0 {
+		return
+	}
 	if age := now.Sub(f.began); age >= longestRound {
 		f.last = f.n
 		if age > 4*longestRound {

@@ -87,6 +87,8 @@ func TestFlow(t *testing.T) {
 	want(true, "2,000 in a second")
 	each(80, longestRound, 10)
 	want(true, "2,000 in a second, in rounds")
+	each(0, longestRound, 3)
+	want(true, "2,000 in a second, and looks at nothing")
 	each(1, time.Second, 1)
 	want(false, "a second later")
 }

@@ -16,10 +16,12 @@ import (
 
 // deliver appends the copies of all messages that are due.
 func (w *Wheel) deliver(ctx context.Context) error {
+	began, n := time.Now(), 0
+	defer func() { w.flow.add(n, began) }()
 	for ctx.Err() == nil {
 		due, full, err := w.take(w.o.Clock.Read())
 		if len(due) > 0 {
-			w.flow.add(len(due), time.Now())
+			n += len(due)
 			w.deliverBatch(due)
 		}
 		if err != nil || len(due) == 0 {
