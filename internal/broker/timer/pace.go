@@ -53,28 +53,24 @@ func roundOf(n int) time.Duration {
 
 // flow is how many messages were delivered of late.
 type flow struct {
-	began time.Time // of the span that is counted now
-	n     int
-	last  int // in the span before
+	began  time.Time // of the span that is counted now
+	n      int
+	steady bool // as many came lately as rounds are for
 }
 
-// add counts those of a round, in spans of at least a longest round.
+// add counts those of a round, in spans of at least a longest round. A flow is steady when a
+// whole span had enough; while it is, each round alone shows whether it goes on.
 func (f *flow) add(n int, now time.Time) {
 	if n == 0 {
 		return
 	}
 	if age := now.Sub(f.began); age >= longestRound {
-		f.last = f.n
-		if age > 4*longestRound {
-			f.last = 0
-		}
+		whole := f.n >= roundLeast && age <= 4*longestRound
+		f.steady = whole || f.steady && n >= roundLeast && age <= 4*longestRound
 		f.began, f.n = now, 0
 	}
 	f.n += n
 }
-
-// steady reports whether as many came lately as rounds are for.
-func (f *flow) steady() bool { return f.last >= roundLeast }
 
 // sleep ends early with ctx.
 func sleep(ctx context.Context, d time.Duration) {

@@ -223,7 +223,7 @@ func (w *Wheel) nextLook() {
 // nextRound is when the round after one that began at a time is to begin. Who moves the clock
 // does not wait for rounds.
 func (w *Wheel) nextRound(began time.Time) time.Time {
-	if !w.flow.steady() || w.o.Clock.Advancing() {
+	if !w.flow.steady || w.o.Clock.Advancing() {
 		return began
 	}
 	return began.Add(roundOf(w.soon()))
