@@ -9,7 +9,8 @@
 //	}
 //
 // Invariants: servers share nothing, so tests may run in parallel; a server leaves nothing
-// behind, neither files nor goroutines.
+// behind, neither files nor goroutines. Any goroutine of the test may call any method: what
+// needs a running server waits while it restarts.
 //
 // Neighbours: tests of programs that use RocketMQ; server is for programs.
 package bolidetest
@@ -18,6 +19,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,9 +34,12 @@ const patience = time.Minute
 
 // Server is a server that lives as long as its test.
 type Server struct {
-	t    testing.TB
-	o    node.Options
-	node *node.Node
+	t  testing.TB
+	o  node.Options
+	at node.Ready // from the first start on, so it can be asked for at any time
+
+	mu   sync.RWMutex // held for writing while the server starts or stops
+	node *node.Node   // nil when it is stopped
 }
 
 // Option changes how a server is started.
@@ -72,10 +77,13 @@ func Start(t testing.TB, options ...Option) *Server {
 	}
 	s := &Server{t: t, o: o}
 	s.start()
+	s.at = s.node.Ready()
+	s.o.NamesrvAddr, s.o.BrokerAddr, s.o.GRPCAddr, s.o.ProxyAddr = s.at.Namesrv, s.at.Broker, s.at.GRPC, s.at.Proxy
 	t.Cleanup(s.Stop)
 	return s
 }
 
+// start starts the node. The caller holds mu, or is the only one to know s.
 func (s *Server) start() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -87,8 +95,8 @@ func (s *Server) start() {
 	s.node = n
 }
 
-// Stop stops the server before the test ends. Stopping it again does nothing.
-func (s *Server) Stop() {
+// stop stops the node, if there is one. The caller holds mu.
+func (s *Server) stop() {
 	s.t.Helper()
 	if s.node == nil {
 		return
@@ -102,26 +110,48 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart stops the server and starts it again on the same data and the same ports.
+// running returns the node, which runs until done is called; what asks for it fails the test
+// when the server is stopped.
+func (s *Server) running(what string) (n *node.Node, done func()) {
+	s.t.Helper()
+	s.mu.RLock()
+	if s.node == nil {
+		s.mu.RUnlock()
+		s.t.Fatalf("bolidetest: %s: the server is stopped", what)
+	}
+	return s.node, s.mu.RUnlock
+}
+
+// Stop stops the server before the test ends. Stopping it again does nothing.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+}
+
+// Restart stops the server, if it runs, and starts it again on the same data and the same
+// ports.
 func (s *Server) Restart() {
 	s.t.Helper()
-	at := s.node.Ready()
-	s.Stop()
-	s.o.NamesrvAddr, s.o.BrokerAddr, s.o.GRPCAddr, s.o.ProxyAddr = at.Namesrv, at.Broker, at.GRPC, at.Proxy
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
 	s.start()
 }
 
-// Namesrv is the name server's address, HOST:PORT.
-func (s *Server) Namesrv() string { return s.node.Ready().Namesrv }
+// Namesrv is the name server's address, HOST:PORT. Like the others it stays the same when the
+// server restarts.
+func (s *Server) Namesrv() string { return s.at.Namesrv }
 
 // Broker is the broker's address for Remoting clients.
-func (s *Server) Broker() string { return s.node.Ready().Broker }
+func (s *Server) Broker() string { return s.at.Broker }
 
 // GRPC is the endpoint of gRPC clients.
-func (s *Server) GRPC() string { return s.node.Ready().GRPC }
+func (s *Server) GRPC() string { return s.at.GRPC }
 
 // Proxy is the address that takes Remoting and gRPC alike.
-func (s *Server) Proxy() string { return s.node.Ready().Proxy }
+func (s *Server) Proxy() string { return s.at.Proxy }
 
 // Advance moves the time that the protocol sees: invisible times, retries, delays and
 // expiries of the next d fall due, in their order, and their work is done when Advance
@@ -133,7 +163,9 @@ func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		s.t.Fatalf("bolidetest: Advance(%v): time does not go back", d)
 	}
-	s.node.Clock().Advance(d)
+	n, done := s.running("Advance")
+	defer done()
+	n.Clock().Advance(d)
 }
 
 // CreateTopic makes a topic of 8 queues for messages of a type: NORMAL, FIFO, DELAY,
@@ -150,6 +182,8 @@ func (s *Server) CreateTopic(topic, messageType string) {
 
 func (s *Server) call(code int32, h remoting.Header) {
 	s.t.Helper()
+	_, done := s.running(remoting.CodeName(code))
+	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c := transport.NewClient(transport.ClientOptions{})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +143,18 @@ func (f *failed) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
+// whyOf is why do fails.
+func (f *failed) whyOf(do func()) string {
+	f.why = ""
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
+	return f.why
+}
+
 // TestMisuse: what a server cannot be asked for fails the test with a sentence.
 func TestMisuse(t *testing.T) {
 	f := &failed{TB: t}
@@ -153,14 +167,8 @@ func TestMisuse(t *testing.T) {
 		"MIXED message type is":   func() { srv.CreateTopic("mixed", "mixed") },
 		"value is not in set: [U": func() { srv.CreateTopic("odd", "odd") },
 	} {
-		f.why = ""
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			do()
-		}()
-		if <-done; !strings.Contains(f.why, want) {
-			t.Errorf("%q, without %q", f.why, want)
+		if why := f.whyOf(do); !strings.Contains(why, want) {
+			t.Errorf("%q, without %q", why, want)
 		}
 	}
 }
@@ -188,6 +196,60 @@ func TestRestart(t *testing.T) {
 	}
 	if len(got) != 2 {
 		t.Errorf("received %v", got)
+	}
+}
+
+// TestRestartBesideCallers: other goroutines of the test go on asking while the server
+// restarts; addresses they get at once, for the rest they wait.
+func TestRestartBesideCallers(t *testing.T) {
+	srv := bolidetest.Start(t)
+	at := srv.Broker()
+	var stop atomic.Bool
+	var callers sync.WaitGroup
+	for i, call := range []func(int){
+		func(int) {
+			if got := srv.Broker(); got != at {
+				t.Errorf("the broker is at %q, it was at %q", got, at)
+			}
+			_, _, _ = srv.Namesrv(), srv.GRPC(), srv.Proxy()
+		},
+		func(int) { srv.Advance(time.Second) },
+		func(n int) { srv.CreateTopic(fmt.Sprint("orders-", n%4), "NORMAL") },
+	} {
+		callers.Go(func() {
+			n := 0
+			for ; !stop.Load() || n == 0; n++ {
+				call(n)
+			}
+			t.Logf("caller %d: %d calls", i, n)
+		})
+	}
+	for range 2 {
+		srv.Restart()
+	}
+	stop.Store(true)
+	callers.Wait()
+}
+
+// TestStopped: a stopped server still has its addresses, refuses the rest, and can be started
+// again.
+func TestStopped(t *testing.T) {
+	f := &failed{TB: t}
+	srv := bolidetest.Start(f)
+	at := srv.GRPC()
+	srv.Stop()
+	for what, do := range map[string]func(){
+		"Advance":                 func() { srv.Advance(time.Second) },
+		"UPDATE_AND_CREATE_TOPIC": func() { srv.CreateTopic("orders", "NORMAL") },
+	} {
+		if want := "bolidetest: " + what + ": the server is stopped"; f.whyOf(do) != want {
+			t.Errorf("%q, not %q", f.why, want)
+		}
+	}
+	srv.Restart()
+	srv.CreateTopic("orders", "NORMAL")
+	if got := srv.GRPC(); got != at {
+		t.Errorf("it was at %q and is at %q", at, got)
 	}
 }
 
