@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -165,8 +166,8 @@ type PopRequest struct {
 	OnePerGroup bool
 	// Lite asks for messages of the lite topics below Topic that Holder has subscribed to.
 	Lite bool
-	// Waiter names the request, so that it can be withdrawn; set by Proxy.Receive.
-	Waiter uint64
+	// Waiter is who waits for the answer, until it is withdrawn; set by Proxy.Receive.
+	Waiter *longpoll.Peer
 }
 
 // PopStatus is the outcome of a PopRequest.

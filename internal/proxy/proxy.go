@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -77,8 +78,8 @@ func (p *Proxy) Send(r *Route, messageGroup string, messages []*message.Message,
 // Receive asks the named broker, or the next readable one, for messages. withdraw says
 // that nobody waits for the answer any more.
 func (p *Proxy) Receive(r *Route, q PopRequest, done func(Popped, error)) (withdraw func()) {
-	q.Waiter = p.reads.Add(1)
-	broker := r.readBroker(q.Broker, int(q.Waiter&0xffff))
+	q.Waiter = new(longpoll.Peer)
+	broker := r.readBroker(q.Broker, int(p.reads.Add(1)&0xffff))
 	if broker == "" {
 		done(Popped{}, ErrNoReadableQueue)
 		return func() {}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -70,7 +71,7 @@ type none struct {
 	lites  []string // clients that said something of lite topics
 	onJoin func()   // what happens while the broker hears of a client
 
-	withdrawn []uint64
+	withdrawn []*longpoll.Peer
 }
 
 func (n *none) Route(context.Context, string) (*Route, error) { return nil, ErrTopicNotFound }

@@ -23,8 +23,8 @@ type Request struct {
 	AttemptID              string
 	AutoRenew              bool
 	Filter                 *filter.Expression
-	OneTopic               bool   // all from one lite topic: the answer has one pop time
-	Conn                   uint64 // of longpoll.Waiter.Holder
+	OneTopic               bool           // all from one lite topic: the answer has one pop time
+	Peer                   *longpoll.Peer // who waits for the answer
 }
 
 // receive is a Request on its way.
@@ -254,9 +254,13 @@ func (v *receive) handOn() {
 // park suspends v and looks once more whether something came meanwhile.
 func (v *receive) park() {
 	r := v.r
-	w := &longpoll.Waiter{Key: v.key(), Deadline: v.deadline, Holder: v.q.Conn, Wake: v.woken}
+	w := &longpoll.Waiter{Key: v.key(), Deadline: v.deadline, Peer: v.q.Peer, Wake: v.woken}
 	if err := r.o.LongPoll.Park(w); err != nil {
-		if errors.Is(err, longpoll.ErrFull) {
+		switch {
+		case errors.Is(err, longpoll.ErrGone):
+			v.done(pop.Result{}, pop.ErrGone)
+			return
+		case errors.Is(err, longpoll.ErrFull):
 			v.res.Status = pop.PollingFull
 		}
 		v.done(v.res, nil)

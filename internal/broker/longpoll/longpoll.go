@@ -8,12 +8,13 @@
 //
 // Invariants: Wake of a waiter is called exactly once, outside the table's lock, unless
 // Remove returned true; a waiter whose filter refuses the arrival is not woken; Waiting
-// counts the waiters that are in the table now and nothing else; deadlines are real time
-// and one loop sleeps until the next of them. A record is read at most once for all who
-// wait for it, and only where a filter has to know its properties.
+// counts the waiters that are in the table now and nothing else; nobody is parked for a peer
+// that has gone; deadlines are real time and one loop sleeps until the next of them. A record
+// is read at most once for all who wait for it, and only where a filter has to know its
+// properties.
 //
 // Neighbours: pull and pop park; broker calls Arrived for what was dispatched, Release
-// when a connection has closed and Close when the process stops.
+// when a peer has gone and Close when the process stops.
 package longpoll
 
 import (
@@ -33,6 +34,7 @@ const AllQueues int32 = -1
 // Sentinels of Park.
 var (
 	ErrFull   = errors.New("too many requests wait already")
+	ErrGone   = errors.New("whoever asked has gone")
 	ErrClosed = errors.New("the server is stopping")
 )
 
@@ -51,7 +53,7 @@ type Reason uint8
 const (
 	Arrived  Reason = iota // a message that its filter accepts is in the queue
 	Expired                // its deadline has passed
-	Released               // its connection has closed, nobody reads the answer
+	Released               // its peer has gone, nobody reads the answer
 	Changed                // topic, group or assignment changed: look again
 	Closed                 // the server stops: answer empty, now
 )
@@ -92,7 +94,7 @@ type Waiter struct {
 	Filter   Filter // nil accepts everything
 	Offset   int64  // arrivals below it do not matter
 	Each     bool   // woken by every fitting arrival (pull, notification), not in turn
-	Holder   uint64 // the connection that waits; 0 = none
+	Peer     *Peer  // who waits; nil = nobody who could go
 
 	// Wake goes on with the request. It runs on the goroutine that caused it (dispatcher,
 	// deadline loop, a closing connection) and must not block.
@@ -101,8 +103,16 @@ type Waiter struct {
 	parked  bool
 	heapPos int
 	queued  []node // one for Key and each of Also, in the waiting lists
-	held    node   // in its holder's list
+	held    node   // in its peer's list
 	inline  [1]node
+}
+
+// Peer is who waits for an answer: a connection, or one call of it. The zero value is there,
+// until Release. It remembers that it has gone, since its request may be in other hands then:
+// woken, looking, about to be parked again.
+type Peer struct {
+	waiting list // this and gone are guarded by the table's lock
+	gone    bool
 }
 
 // Limits bound the table.
@@ -125,7 +135,6 @@ type Table struct {
 	mu      struct {
 		sync.Mutex
 		slots     map[slotKey]map[string]*waitList // per group
-		holders   map[uint64]*list
 		deadlines deadlineHeap
 		closed    bool
 	}
@@ -149,7 +158,6 @@ func New(limits Limits) *Table {
 	}
 	t := &Table{limits: limits, poke: make(chan struct{}, 1)}
 	t.mu.slots = make(map[slotKey]map[string]*waitList)
-	t.mu.holders = make(map[uint64]*list)
 	return t
 }
 
@@ -176,6 +184,8 @@ func (t *Table) Park(w *Waiter) error {
 		return ErrClosed
 	case w.parked:
 		panic("longpoll: a waiter was parked twice")
+	case w.Peer != nil && w.Peer.gone:
+		return ErrGone
 	case len(t.mu.deadlines) >= t.limits.Total:
 		return ErrFull
 	}
@@ -191,13 +201,8 @@ func (t *Table) Park(w *Waiter) error {
 	for i, k := range w.Also {
 		t.enlistLocked(w, k, &w.queued[1+i])
 	}
-	if w.Holder != 0 {
-		held := t.mu.holders[w.Holder]
-		if held == nil {
-			held = &list{}
-			t.mu.holders[w.Holder] = held
-		}
-		held.push(w, &w.held)
+	if w.Peer != nil {
+		w.Peer.waiting.push(w, &w.held)
 	}
 	t.mu.deadlines.push(w)
 	t.waiting.Add(1)
@@ -248,12 +253,8 @@ func (t *Table) removeLocked(w *Waiter) {
 		t.delistLocked(k, &w.queued[1+i])
 	}
 	w.queued = nil
-	if w.Holder != 0 {
-		held := w.held.list
-		held.remove(&w.held)
-		if held.n == 0 {
-			delete(t.mu.holders, w.Holder)
-		}
+	if w.Peer != nil {
+		w.Peer.waiting.remove(&w.held)
 	}
 	t.mu.deadlines.remove(w)
 	t.waiting.Add(-1)
@@ -383,16 +384,16 @@ func (t *Table) firstLocked(k Key) *Waiter {
 	return nil
 }
 
-// Release ends the waiting of a connection that has closed.
-func (t *Table) Release(holder uint64) {
+// Release ends the waiting of a peer that has gone: what it has parked is woken, and it parks
+// no more.
+func (t *Table) Release(p *Peer) {
 	var woken []*Waiter
 	t.mu.Lock()
-	if held := t.mu.holders[holder]; held != nil {
-		for held.first != nil {
-			w := held.first.w
-			woken = append(woken, w)
-			t.removeLocked(w)
-		}
+	p.gone = true
+	for p.waiting.first != nil {
+		w := p.waiting.first.w
+		woken = append(woken, w)
+		t.removeLocked(w)
 	}
 	t.mu.Unlock()
 	wake(woken, Released)

@@ -127,15 +127,34 @@ func TestReleaseAndWakeIf(t *testing.T) {
 	table := New(Limits{Total: 10})
 	var l wakeLog
 	a, b, c := l.waiter("a", Key{"T", 0, ""}), l.waiter("b", Key{"T", 1, ""}), l.waiter("c", Key{"U", 1, "g"})
-	a.Holder, b.Holder, c.Holder = 1, 1, 2
+	var one, two Peer
+	a.Peer, b.Peer, c.Peer = &one, &one, &two
 	park(t, table, a, b, c)
 	if table.Remove(b) != true || table.Remove(b) != false {
 		t.Error("Remove takes back once")
 	}
-	table.Release(1)
+	table.Release(&one)
 	expect(t, &l, "a released")
 	table.WakeIf(func(w *Waiter) bool { return w.Key.Topic == "U" })
 	expect(t, &l, "c changed")
+	empty(t, table)
+}
+
+// TestGonePeerParksNoMore: a request that was woken just before its connection closed finds
+// nothing and would wait again, for nobody, until its deadline.
+func TestGonePeerParksNoMore(t *testing.T) {
+	table := New(Limits{Total: 10})
+	var l wakeLog
+	var peer Peer
+	w := l.waiter("w", Key{"T", 0, ""})
+	w.Peer = &peer
+	park(t, table, w)
+	table.Arrived(Arrival{Topic: "T"})
+	expect(t, &l, "w arrived")
+	table.Release(&peer)
+	if err := table.Park(w); err != ErrGone {
+		t.Errorf("parked for a peer that has gone: %v", err)
+	}
 	empty(t, table)
 }
 
@@ -145,9 +164,14 @@ func TestLimitCountsWhoReallyWaits(t *testing.T) {
 	table := New(Limits{Total: limit, PerKey: 100})
 	rnd := rand.New(rand.NewSource(1))
 	var l wakeLog
+	var peers [3]*Peer
+	for i := range peers {
+		peers[i] = &Peer{}
+	}
 	for range 20000 {
 		w := l.waiter("w", Key{"T", int32(rnd.Intn(4)), []string{"", "g"}[rnd.Intn(2)]})
-		w.Holder = uint64(rnd.Intn(3))
+		of := rnd.Intn(len(peers))
+		w.Peer = peers[of]
 		w.Each = rnd.Intn(2) == 0
 		if rnd.Intn(2) == 0 {
 			w.Also = []Key{{"R", AllQueues, "g"}}
@@ -161,7 +185,11 @@ func TestLimitCountsWhoReallyWaits(t *testing.T) {
 		case 1:
 			table.Arrived(Arrival{Topic: "R", QueueID: 9, Offset: 0, TagsCode: 0})
 		case 2:
-			table.Release(w.Holder)
+			table.Release(w.Peer)
+			if w.Peer.waiting.n != 0 {
+				t.Fatalf("%d wait for a peer that has gone", w.Peer.waiting.n)
+			}
+			peers[of] = &Peer{}
 		case 3:
 			table.WakeNext(w.Key)
 		case 4:
@@ -195,8 +223,8 @@ func empty(t *testing.T, table *Table) {
 	t.Helper()
 	table.mu.Lock()
 	defer table.mu.Unlock()
-	if n := table.waiting.Load(); n != 0 || len(table.mu.slots) != 0 || len(table.mu.holders) != 0 || len(table.mu.deadlines) != 0 {
-		t.Errorf("left over: %d waiting, %d slots, %d holders, %d deadlines", n, len(table.mu.slots), len(table.mu.holders), len(table.mu.deadlines))
+	if n := table.waiting.Load(); n != 0 || len(table.mu.slots) != 0 || len(table.mu.deadlines) != 0 {
+		t.Errorf("left over: %d waiting, %d slots, %d deadlines", n, len(table.mu.slots), len(table.mu.deadlines))
 	}
 }
 
@@ -286,9 +314,10 @@ func TestWaitersAreSmall(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
+	peers := make([]Peer, 1000)
 	for i := range n {
 		topic := fmt.Sprintf("topic-%d", i%5000)
-		park(t, table, &Waiter{Key: Key{topic, int32(i % 8), "group"}, Holder: uint64(1 + i%1000), Deadline: time.Now().Add(time.Hour),
+		park(t, table, &Waiter{Key: Key{topic, int32(i % 8), "group"}, Peer: &peers[i%1000], Deadline: time.Now().Add(time.Hour),
 			Also: []Key{{"%RETRY%group_" + topic, AllQueues, "group"}}, Wake: func(Reason) { _ = i }})
 	}
 	each := (heap() - before) / n

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 )
@@ -58,6 +59,32 @@ func TestRecordsWithoutTheirWindow(t *testing.T) {
 		t.Errorf("%d messages are in flight, 3 were popped", n)
 	}
 	b.close()
+}
+
+// A request whose connection closes between its wake-up and the next look finds nothing and
+// ends: it does not wait on for nobody.
+func TestGoneWhileWoken(t *testing.T) {
+	b := newTestBroker(t, true)
+	b.open(false)
+	defer func() { b.close() }()
+	b.topic("T", "", 1)
+	var peer longpoll.Peer
+	answers := make(chan error, 1)
+	b.pop.Pop(Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: 60_000, PollTime: time.Hour, Peer: &peer},
+		func(_ Result, err error) { answers <- err })
+	b.polls.WakeIf(func(*longpoll.Waiter) bool { return true })
+	b.polls.Release(&peer)
+	for _, l := range b.pop.Loops() {
+		b.loop(l.Run)
+	}
+	select {
+	case err := <-answers:
+		if err != ErrGone {
+			t.Errorf("answered %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Errorf("no answer, %d wait", b.polls.Waiting())
+	}
 }
 
 // Times from the wire that no clock reaches: the message stays invisible, it does not

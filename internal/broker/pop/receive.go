@@ -35,9 +35,9 @@ type Request struct {
 	// OnePerGroup delivers at most one message of each message group.
 	OnePerGroup bool
 	AttemptID   string
-	Holder      string // client id
-	Conn        uint64 // of longpoll.Waiter.Holder
-	AutoRenew   bool   // renewed while Holder is present
+	Holder      string         // client id
+	AutoRenew   bool           // renewed while Holder is present
+	Peer        *longpoll.Peer // who waits for the answer; nil = nobody who could go
 }
 
 // Status says how a pop ended.
@@ -284,7 +284,7 @@ func (p *Popper) park(q *request, a attempt) {
 	w := &longpoll.Waiter{
 		Key:      longpoll.Key{Topic: q.Topic, QueueID: q.QueueID, Group: q.Group},
 		Deadline: q.deadline,
-		Holder:   q.Conn,
+		Peer:     q.Peer,
 		Each:     q.notify != nil,
 		Wake:     func(why longpoll.Reason) { p.woken(q, why) },
 	}
@@ -302,16 +302,26 @@ func (p *Popper) park(q *request, a attempt) {
 	}
 	look := *q // for the time when q is in other hands already
 	if err := p.o.LongPoll.Park(w); err != nil {
-		a.res.Status = PollingFull
-		if err == longpoll.ErrClosed {
-			a.res.Status = PollingTimeout
-		}
-		p.finish(q, a.res, nil)
+		p.refused(q, a, err)
 		return
 	}
 	if after, _ := p.picture(&look); after != a.before && p.o.LongPoll.Remove(w) {
 		p.ready.put(job{q: q})
 	}
+}
+
+// refused answers q, which can't be parked.
+func (p *Popper) refused(q *request, a attempt, err error) {
+	switch err {
+	case longpoll.ErrGone:
+		p.finish(q, Result{}, ErrGone)
+		return
+	case longpoll.ErrClosed:
+		a.res.Status = PollingTimeout
+	default:
+		a.res.Status = PollingFull
+	}
+	p.finish(q, a.res, nil)
 }
 
 // woken goes on with a parked request, on a worker or at the end of the caller's round: the

@@ -96,7 +96,7 @@ type Request struct {
 	Kind       string
 	SubVersion int64
 
-	Holder uint64 // the connection, for the end of its waiting; 0 = none
+	Peer *longpoll.Peer // who asks, for the end of the waiting; nil = nobody who could go
 }
 
 // Result is the answer to a pull that was not refused.
@@ -186,7 +186,7 @@ func (p *Puller) suspend(r Request, expr *filter.Expression, done func(Result, e
 	}
 	s := &suspended{puller: p, r: r, done: done}
 	s.waiter = longpoll.Waiter{Key: longpoll.Key{Topic: r.Topic, QueueID: r.QueueID}, Each: true, Filter: expr,
-		Offset: r.Offset, Holder: r.Holder, Deadline: time.Now().Add(wait), Wake: s.wake}
+		Offset: r.Offset, Peer: r.Peer, Deadline: time.Now().Add(wait), Wake: s.wake}
 	if p.o.Events.Suspended != nil {
 		p.o.Events.Suspended(r.Group, r.Topic)
 	}
@@ -218,17 +218,25 @@ func (s *suspended) park() {
 // refused ends a pull that can't wait: with what it would have got at its deadline when
 // the server stops, and as busy when too many wait.
 func (s *suspended) refused(err error) {
-	if errors.Is(err, longpoll.ErrFull) {
+	switch {
+	case errors.Is(err, longpoll.ErrGone):
+		s.released()
+	case errors.Is(err, longpoll.ErrFull):
 		s.done(Result{}, fmt.Errorf("%w: %w", ErrBusy, err))
-		return
+	default:
+		s.answer()
 	}
-	s.answer()
+}
+
+// released ends a pull whose answer nobody reads.
+func (s *suspended) released() {
+	s.done(Result{Answer: NotFound, Status: storage.OffsetOverflowOne, Next: s.r.Offset}, nil)
 }
 
 func (s *suspended) wake(reason longpoll.Reason) {
 	switch reason {
-	case longpoll.Released: // nobody reads the answer
-		s.done(Result{Answer: NotFound, Status: storage.OffsetOverflowOne, Next: s.r.Offset}, nil)
+	case longpoll.Released:
+		s.released()
 	case longpoll.Expired, longpoll.Closed:
 		s.answer()
 	default:

@@ -288,7 +288,7 @@ func TestSuspend(t *testing.T) {
 	f := newFixture(t)
 	f.heartbeat(clients.Clustering, clients.Subscription{Topic: "T", Expression: "A", Version: 9})
 	r := request()
-	r.Suspend, r.Holder = time.Minute, 7
+	r.Suspend, r.Peer = time.Minute, &longpoll.Peer{}
 	answer := f.waiting(t, r)
 	arrive := func(code int64) {
 		off := f.store.put("T", 0, code, 1)
@@ -305,14 +305,18 @@ func TestSuspend(t *testing.T) {
 	// The server stops: answered as at the deadline.
 	r.Offset = 2
 	answer = f.waiting(t, r)
-	f.o.LongPoll.Release(9)
+	f.o.LongPoll.Release(&longpoll.Peer{})
 	if _, _, n := answer(); n != 0 {
 		t.Error("another connection's end ended this one")
 	}
-	f.o.LongPoll.Release(7)
+	f.o.LongPoll.Release(r.Peer)
 	if res, _, n := answer(); n != 1 || res.Answer != NotFound {
 		t.Error("the end of its connection did not end it")
 	}
+	if _, _, n := f.waiting(t, r)(); n != 1 || f.o.LongPoll.Waiting() != 0 {
+		t.Error("it waits for nobody")
+	}
+	r.Peer = &longpoll.Peer{}
 	answer = f.waiting(t, r)
 	f.o.LongPoll.Close()
 	if res, err, n := answer(); n != 1 || err != nil || res.Answer != NotFound || res.Max != 2 {

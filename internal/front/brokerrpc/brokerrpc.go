@@ -81,8 +81,8 @@ func (s *Server) serve(q *request, r *transport.Request) {
 
 // Closed ends what a connection left behind. It is transport.Options.OnClose.
 func (s *Server) Closed(c *transport.Conn) {
-	s.b.LongPoll.Release(c.ID())
 	if ch, ok := c.Value(channelKey{}).(*channel); ok {
+		s.b.LongPoll.Release(&ch.peer)
 		s.b.Clients.CloseChannel(ch)
 	}
 }

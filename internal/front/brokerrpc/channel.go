@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/txn"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
@@ -15,6 +16,7 @@ import (
 type channel struct {
 	conn   *transport.Conn
 	holder string // the client's id, or its address before its first heartbeat
+	peer   longpoll.Peer
 }
 
 type channelKey struct{}

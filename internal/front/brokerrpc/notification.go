@@ -18,7 +18,7 @@ func (s *Server) notification(r *transport.Request) {
 		return
 	}
 	q := pop.Request{Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Max: 1, PollTime: suspension(h.PollTime), Filter: expr,
-		Order: h.Order, AttemptID: h.AttemptID, Conn: r.Conn.ID()}
+		Order: h.Order, AttemptID: h.AttemptID, Peer: &channelOf(r.Conn).peer}
 	s.b.Pop.Notification(q, func(n pop.Notice, err error) {
 		if err != nil {
 			s.refuse(responder, err)

@@ -16,7 +16,7 @@ func (s *Server) popLiteMessage(r *transport.Request) {
 	}
 	responder := r.Responder()
 	s.b.Lite.Receive(lite.Request{ClientID: h.ClientID, Group: h.ConsumerGroup, Topic: h.Topic, Max: int(h.MaxMsgNum), Invisible: h.InvisibleTime,
-		PollTime: suspension(h.PollTime), AttemptID: h.AttemptID, Conn: r.Conn.ID(), OneTopic: true},
+		PollTime: suspension(h.PollTime), AttemptID: h.AttemptID, Peer: &channelOf(r.Conn).peer, OneTopic: true},
 		func(res pop.Result, err error) { s.answerPopLite(responder, res, err) })
 }
 

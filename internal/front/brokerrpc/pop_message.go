@@ -26,9 +26,9 @@ func (s *Server) popMessage(r *transport.Request) {
 		s.refusePop(r.Responder(), err)
 		return
 	}
+	from := channelOf(r.Conn)
 	q := pop.Request{Group: h.ConsumerGroup, Topic: h.Topic, QueueID: h.QueueID, Max: int(h.MaxMsgNums), Invisible: h.InvisibleTime,
-		PollTime: suspension(h.PollTime), InitMode: pop.InitMode(h.InitMode), Filter: expr, Order: h.Order, AttemptID: h.AttemptID, Conn: r.Conn.ID(),
-		Holder: channelOf(r.Conn).holder}
+		PollTime: suspension(h.PollTime), InitMode: pop.InitMode(h.InitMode), Filter: expr, Order: h.Order, AttemptID: h.AttemptID, Holder: from.holder, Peer: &from.peer}
 	responder := r.Responder()
 	s.b.Pop.Pop(q, func(res pop.Result, err error) { s.answerPop(responder, res, err) })
 }

@@ -26,10 +26,9 @@ func (s *Server) pull(r *transport.Request, lite bool) {
 		MaxMessages: h.MaxMsgNums, MaxBytes: h.MaxMsgBytes.Or(0),
 		Commit: h.SysFlag&remoting.PullCommitOffset != 0, CommitOffset: h.CommitOffset,
 		Subscribed: h.SysFlag&remoting.PullSubscription != 0, Expression: h.Subscription, Kind: h.ExpressionType, SubVersion: h.SubVersion,
-		Holder: r.Conn.ID(),
 	}
 	if h.SysFlag&remoting.PullSuspend != 0 {
-		q.Suspend = suspension(h.SuspendTimeoutMillis)
+		q.Suspend, q.Peer = suspension(h.SuspendTimeoutMillis), &channelOf(r.Conn).peer
 	}
 	responder := r.Responder()
 	s.b.Pull.Pull(q, func(res pull.Result, err error) { s.answerPull(responder, res, err) })

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/proxy"
 	"github.com/bolidemq/bolide/internal/storage"
@@ -34,7 +35,7 @@ type fakeBroker struct {
 	joined    map[string]*proxy.Client
 	left      []string
 	pops      []proxy.PopRequest
-	withdrawn []uint64
+	withdrawn []*longpoll.Peer
 	sendErr   error
 	released  int
 	given     []proxy.ChangeRequest

@@ -16,10 +16,6 @@ type Popper interface {
 	Forward(group, topic string, h receipt.Handle, done func(error))
 }
 
-// waiterBit sets the proxy's waiters apart from the connections of Remoting, which are
-// numbered from 1.
-const waiterBit = 1 << 63
-
 // Pop implements proxy.Deliveries. Like Apache RocketMQ's proxy it lets a new group begin
 // at the newest messages.
 func (b *Backend) Pop(r proxy.PopRequest, done func(proxy.Popped, error)) {
@@ -44,7 +40,7 @@ func (b *Backend) Pop(r proxy.PopRequest, done func(proxy.Popped, error)) {
 		OnePerGroup: r.OnePerGroup,
 		AttemptID:   r.AttemptID,
 		Holder:      r.Holder,
-		Conn:        r.Waiter | waiterBit,
+		Peer:        r.Waiter,
 		AutoRenew:   r.AutoRenew,
 	}, answer)
 }
@@ -76,7 +72,7 @@ func (b *Backend) popped(res pop.Result, err error, done func(proxy.Popped, erro
 }
 
 // Withdraw implements proxy.Deliveries.
-func (b *Backend) Withdraw(r proxy.PopRequest) { b.o.Release(r.Waiter | waiterBit) }
+func (b *Backend) Withdraw(r proxy.PopRequest) { b.o.Release(r.Waiter) }
 
 // Ack implements proxy.Deliveries.
 func (b *Backend) Ack(group, topic string, handles []receipt.Handle, done func([]error)) {

@@ -39,5 +39,5 @@ func (b *Backend) unsubscribed(clientID, name string) {
 // receiveLite is Pop for lite topics.
 func (b *Backend) receiveLite(r *proxy.PopRequest, done func(pop.Result, error)) {
 	b.o.Lites.Receive(lite.Request{ClientID: r.Holder, Group: r.Group, Topic: r.Topic, Max: r.Max, Invisible: r.InvisibleTime.Milliseconds(),
-		PollTime: r.PollTime, AttemptID: r.AttemptID, AutoRenew: r.AutoRenew, Filter: r.Filter, Conn: r.Waiter | waiterBit}, done)
+		PollTime: r.PollTime, AttemptID: r.AttemptID, AutoRenew: r.AutoRenew, Filter: r.Filter, Peer: r.Waiter}, done)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/lite"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
@@ -39,7 +40,7 @@ type Options struct {
 	// Pops is told which groups pop without having been assigned to; nil: nobody asks.
 	Pops func(group, topic string)
 	// Release ends the long polls of one waiter.
-	Release func(waiter uint64)
+	Release func(waiter *longpoll.Peer)
 	Clients *clients.Registry
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
+	"github.com/bolidemq/bolide/internal/broker/longpoll"
 	"github.com/bolidemq/bolide/internal/broker/pop"
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
@@ -28,7 +29,7 @@ type parts struct {
 	registry *clients.Registry
 	publish  fakePublisher
 	pop      fakePopper
-	released []uint64
+	released []*longpoll.Peer
 }
 
 type fakePublisher struct {
@@ -98,7 +99,7 @@ func newParts(t *testing.T) *parts {
 	}
 	p.registry = clients.New(clients.Options{Config: live, Topics: p.topics, Groups: p.groups})
 	p.Backend = New(Options{Name: "broker-a", Topics: p.topics, Groups: p.groups, Publish: &p.publish, Pop: &p.pop, Clients: p.registry,
-		Release: func(w uint64) { p.released = append(p.released, w) }})
+		Release: func(w *longpoll.Peer) { p.released = append(p.released, w) }})
 	return p
 }
 
@@ -199,16 +200,17 @@ func TestSend(t *testing.T) {
 
 func TestPop(t *testing.T) {
 	p := newParts(t)
+	var waiter longpoll.Peer
 	var got proxy.Popped
 	var err error
 	ask := func() {
 		p.Pop(proxy.PopRequest{Group: "g", Topic: "t", QueueID: -1, Max: 5, InvisibleTime: 30e9, PollTime: 1e9, Order: true, OnePerGroup: true,
-			AttemptID: "a", Holder: "c", AutoRenew: true, Waiter: 9}, func(q proxy.Popped, e error) { got, err = q, e })
+			AttemptID: "a", Holder: "c", AutoRenew: true, Waiter: &waiter}, func(q proxy.Popped, e error) { got, err = q, e })
 	}
 	p.pop.result = pop.Result{Status: pop.Found, PopTime: 1000, Invisible: 30000, Order: true, Batches: []pop.Batch{{QueueID: 2, Records: make([]storage.Record, 2)}}}
 	ask()
 	want := pop.Request{Group: "g", Topic: "t", QueueID: -1, Max: 5, Invisible: 30000, PollTime: 1e9, InitMode: pop.InitMax, Order: true, OnePerGroup: true,
-		AttemptID: "a", Holder: "c", AutoRenew: true, Conn: 9 | 1<<63}
+		AttemptID: "a", Holder: "c", AutoRenew: true, Peer: &waiter}
 	if fmt.Sprintf("%+v", p.pop.request) != fmt.Sprintf("%+v", want) {
 		t.Errorf("asked POP for %+v", p.pop.request)
 	}
@@ -226,8 +228,8 @@ func TestPop(t *testing.T) {
 	if ask(); !errors.Is(err, proxy.ErrForbidden) {
 		t.Errorf("disabled group: %v", err)
 	}
-	p.Withdraw(proxy.PopRequest{Waiter: 9})
-	if len(p.released) != 1 || p.released[0] != want.Conn {
+	p.Withdraw(proxy.PopRequest{Waiter: &waiter})
+	if len(p.released) != 1 || p.released[0] != &waiter {
 		t.Errorf("released %v", p.released)
 	}
 }

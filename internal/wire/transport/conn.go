@@ -22,7 +22,6 @@ import (
 type Conn struct {
 	nc       net.Conn
 	vectored func(net.Buffers) error // nil when nc can't do vector writes
-	id       uint64
 	remote   netip.AddrPort
 	local    netip.AddrPort
 	owner    *endpoint
@@ -70,18 +69,13 @@ type Conn struct {
 	}
 }
 
-var lastConnID atomic.Uint64
-
 func newConn(owner *endpoint, nc net.Conn) *Conn {
-	c := &Conn{nc: nc, id: lastConnID.Add(1), owner: owner, remote: sock.AddrPort(nc.RemoteAddr()), local: sock.AddrPort(nc.LocalAddr())}
+	c := &Conn{nc: nc, owner: owner, remote: sock.AddrPort(nc.RemoteAddr()), local: sock.AddrPort(nc.LocalAddr())}
 	c.resume.L = &c.mu
 	c.vectored = sock.Vectored(nc)
 	c.now = sock.NewWriter(nc)
 	return c
 }
-
-// ID is the connection's number, unique in the process.
-func (c *Conn) ID() uint64 { return c.id }
 
 // RemoteAddr is the peer's address; behind a proxy that says so, the client's own.
 func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
