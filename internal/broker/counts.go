@@ -39,7 +39,7 @@ func (b *Broker) pullEvents(o *Options) pull.Events {
 	events := o.Events.Pull
 	pulled := events.Pulled
 	events.Pulled = func(group, topic string, messages, bytes int) {
-		b.got(group, topic, messages)
+		b.got(group, topic, messages, 0)
 		b.Admin.Counters.Get(admin.GroupGetSize, topic, group).Add(int64(bytes))
 		if pulled != nil {
 			pulled(group, topic, messages, bytes)
@@ -63,10 +63,7 @@ func (b *Broker) popEvents(o *Options) pop.Events {
 	popped, acked := events.Popped, events.Acked
 	events.Popped = func(group, topic string, messages, again int) {
 		topic = countedAs(topic)
-		b.got(group, topic, messages)
-		if again > 0 {
-			b.Admin.Counters.Get(admin.PopAgainNums, topic, group).Add(int64(again))
-		}
+		b.got(group, topic, messages, again)
 		b.Admin.Counters.Get(admin.GroupCkNums, topic, group).Add(int64(messages))
 		b.Admin.Counters.Get(admin.BrokerCkNums, b.Cluster, "").Add(int64(messages))
 		if popped != nil {
@@ -130,10 +127,10 @@ func (b *Broker) publishEvents(o *Options) publish.Events {
 	return events
 }
 
-// got counts messages that a group has received.
-func (b *Broker) got(group, topic string, messages int) {
+// got counts messages that a group has received, again of them not for the first time.
+func (b *Broker) got(group, topic string, messages, again int) {
 	b.Admin.Got.Add(int64(messages))
-	b.Admin.Counters.Get(admin.GroupGetNums, topic, group).Add(int64(messages))
+	b.Admin.Counters.Get(admin.GroupGetNums, topic, group).AddAgain(int64(messages), int64(again))
 	b.Admin.Counters.Get(admin.BrokerGetNums, b.Cluster, "").Add(int64(messages))
 }
 

@@ -23,7 +23,6 @@ const (
 	BrokerCkNums  = "BROKER_CK_NUMS"
 	SndbckPutNums = "SNDBCK_PUT_NUMS"
 	DLQPutNums    = "DLQ_PUT_NUMS"
-	PopAgainNums  = "POP_AGAIN_GET_NUMS" // those of GROUP_GET_NUMS that come from POP's retry topics
 	PopRetryNums  = "POP_RETRY_PUT_NUMS" // deliveries of POP that lapsed, to come again
 )
 
@@ -87,6 +86,7 @@ func (c *Counters) Rate(name, key, group string) float64 {
 type Total struct {
 	Key, Group string
 	Total      int64
+	Again      int64 // of Total, see Counter.AddAgain
 }
 
 // Totals lists the counters of a name, sorted.
@@ -96,7 +96,7 @@ func (c *Counters) Totals(name string) (out []Total) {
 	for k, n := range c.of {
 		if k.name == name {
 			n.mu.Lock()
-			out = append(out, Total{k.key, k.group, n.now.sum})
+			out = append(out, Total{k.key, k.group, n.now.sum, n.again})
 			n.mu.Unlock()
 		}
 	}
@@ -120,6 +120,7 @@ func (c *Counters) Forget(topic string) {
 type Counter struct {
 	mu                sync.Mutex
 	now               mark
+	again             int64
 	minute, hour, day span
 }
 
@@ -147,9 +148,22 @@ var (
 // Add counts n in one go.
 func (c *Counter) Add(n int64) { c.add(time.Now(), n, 1) }
 
+// AddAgain is Add when some of n are not new: deliveries from POP's retry topics. Who reads
+// both sees them at one moment, so neither what is new nor what is not ever gets less.
+func (c *Counter) AddAgain(n, again int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addLocked(time.Now(), n, 1)
+	c.again += again
+}
+
 func (c *Counter) add(now time.Time, n, times int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.addLocked(now, n, times)
+}
+
+func (c *Counter) addLocked(now time.Time, n, times int64) {
 	c.now.at = now
 	c.minute.mark(c.now, minuteSpan, minuteStep)
 	c.hour.mark(c.now, hourSpan, hourStep)

@@ -37,22 +37,20 @@ func (p *page) traffic(b *broker.Broker) {
 	}
 	in("rocketmq_messages_in_total", "Messages stored.", admin.TopicPutNums)
 	in("rocketmq_throughput_in_total", "Bytes stored.", admin.TopicPutSize)
-	out := func(name, help, count, again string) {
+	out := func(name, help, count string) {
 		p.family(name, counter, help)
-		one := func(t admin.Total, n int64, retry bool) {
-			p.sample(name, n, "topic", t.Key, "consumer_group", t.Group, "is_retry", truth(retry), "is_system", systemPart(t.Group, t.Key))
-		}
-		retries := make(map[admin.Total]int64)
-		for _, t := range b.Admin.Counters.Totals(again) {
-			one(t, t.Total, true)
-			retries[admin.Total{Key: t.Key, Group: t.Group}] = t.Total
-		}
 		for _, t := range b.Admin.Counters.Totals(count) {
-			one(t, t.Total-retries[admin.Total{Key: t.Key, Group: t.Group}], names.IsRetry(t.Key))
+			one := func(n int64, retry bool) {
+				p.sample(name, n, "topic", t.Key, "consumer_group", t.Group, "is_retry", truth(retry), "is_system", systemPart(t.Group, t.Key))
+			}
+			one(t.Total-t.Again, names.IsRetry(t.Key))
+			if t.Again > 0 {
+				one(t.Again, true)
+			}
 		}
 	}
-	out("rocketmq_messages_out_total", "Messages handed out.", admin.GroupGetNums, admin.PopAgainNums)
-	out("rocketmq_throughput_out_total", "Bytes handed out to pulls.", admin.GroupGetSize, "")
+	out("rocketmq_messages_out_total", "Messages handed out.", admin.GroupGetNums)
+	out("rocketmq_throughput_out_total", "Bytes handed out to pulls.", admin.GroupGetSize)
 	p.family("bolide_missed_messages_total", counter, "Messages whose log file was deleted before the group came to them.")
 	for _, m := range b.Missed() {
 		p.sample("bolide_missed_messages_total", m.Messages, "topic", m.Topic, "consumer_group", m.Group)

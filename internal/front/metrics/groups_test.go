@@ -114,10 +114,23 @@ func (b *traced) page() map[string]int64 {
 	b.must(err)
 	of := make(map[string]int64)
 	common := `cluster="` + b.Cluster + `",node_type="broker",node_id="` + b.Name + `",`
-	for line := range strings.Lines(string(text)) {
+	for key, n := range samples(b.t, text) {
+		of[strings.Replace(key, common, "", 1)] = n
+	}
+	return of
+}
+
+// samples reads a page: a number by its name and labels.
+func samples(t *testing.T, page []byte) map[string]int64 {
+	t.Helper()
+	of := make(map[string]int64)
+	for line := range strings.Lines(string(page)) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), "} "); ok && line[0] != '#' {
-			of[strings.Replace(key, common, "", 1)+"}"], err = strconv.ParseInt(value, 10, 64)
-			b.must(err)
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of[key+"}"] = n
 		}
 	}
 	return of
