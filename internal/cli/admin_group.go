@@ -46,94 +46,6 @@ func groupList(r *remote) *cobra.Command {
 	return c
 }
 
-func groupShow(r *remote) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show GROUP",
-		Short: "Who is connected, what members disagree about, and how far the group has come",
-		Args:  one("GROUP"),
-		RunE: func(c *cobra.Command, args []string) error {
-			r.open()
-			defer r.close()
-			if err := r.known(c.Context(), args[0]); err != nil {
-				return err
-			}
-			brokers, err := r.masters(c.Context())
-			if err != nil {
-				return err
-			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			defer w.Flush()
-			for _, b := range brokers {
-				if err := r.showMembers(c, w, args[0], b); err != nil {
-					return err
-				}
-			}
-			fmt.Fprintln(w, "TOPIC\tQUEUE\tEND\tCONSUMED\tLAG\tIN FLIGHT\tLAST CONSUMED")
-			var lag int64
-			for _, b := range brokers {
-				stats, err := r.progress(c, b.addr, args[0], "")
-				if err != nil {
-					return err
-				}
-				for _, q := range slices.SortedFunc(maps.Keys(stats), remoting.MessageQueue.Compare) {
-					s := stats[q]
-					last := "-"
-					if s.LastTimestamp > 0 {
-						last = time.UnixMilli(s.LastTimestamp).Format(time.DateTime)
-					}
-					lag += s.BrokerOffset - s.ConsumerOffset
-					fmt.Fprintf(w, "%s\t%s/%d\t%d\t%d\t%d\t%d\t%s\n", q.Topic, q.BrokerName, q.QueueID, s.BrokerOffset, s.ConsumerOffset,
-						s.BrokerOffset-s.ConsumerOffset, max(0, s.PullOffset-s.ConsumerOffset), last)
-				}
-			}
-			fmt.Fprintf(w, "lag %d\n", lag)
-			return nil
-		},
-	}
-}
-
-// showMembers prints a group's members at one broker, and what they disagree about.
-func (r *remote) showMembers(c *cobra.Command, w *tabwriter.Writer, group string, at master) error {
-	answer, err := r.call(c.Context(), at.addr, remoting.ReqGetConsumerConnectionList, &remoting.GetConsumerConnectionListRequest{ConsumerGroup: group}, nil)
-	if refusedWith(err, remoting.ResConsumerNotOnline) {
-		fmt.Fprintf(w, "nobody is connected to %s\n", at.broker)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var body remoting.ConsumerConnection
-	if err := remoting.Unmarshal(answer.Body, &body); err != nil {
-		return fmt.Errorf("members of %s: %w", group, err)
-	}
-	fmt.Fprintf(w, "%d connected to %s, %s, %s\n", len(body.ConnectionSet), at.broker, strings.ToLower(body.MessageModel), strings.ToLower(body.ConsumeType))
-	if answer.Remark != "" {
-		fmt.Fprintf(w, "WARNING: %s\n", answer.Remark)
-	}
-	fmt.Fprintln(w, "CLIENT\tADDRESS\tLANGUAGE")
-	for _, m := range body.ConnectionSet {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", m.ClientID, m.ClientAddr, m.Language)
-	}
-	fmt.Fprintln(w, "TOPIC\tSUBSCRIPTION")
-	for _, topic := range slices.Sorted(maps.Keys(body.SubscriptionTable)) {
-		fmt.Fprintf(w, "%s\t%s\n", topic, body.SubscriptionTable[topic].SubString)
-	}
-	return nil
-}
-
-// progress asks one broker how far a group has come; topic "" is all.
-func (r *remote) progress(c *cobra.Command, addr, group, topic string) (map[remoting.MessageQueue]remoting.OffsetWrapper, error) {
-	answer, err := r.call(c.Context(), addr, remoting.ReqGetConsumeStats, &remoting.GetConsumeStatsRequest{ConsumerGroup: group, Topic: topic}, nil)
-	if err != nil {
-		return nil, err
-	}
-	var stats remoting.ConsumeStats
-	if err := remoting.Unmarshal(answer.Body, &stats); err != nil {
-		return nil, fmt.Errorf("progress of %s: %w", group, err)
-	}
-	return stats.OffsetTable, nil
-}
-
 func groupReset(r *remote) *cobra.Command {
 	var to string
 	c := &cobra.Command{
@@ -169,7 +81,7 @@ func groupReset(r *remote) *cobra.Command {
 		defer w.Flush()
 		fmt.Fprintln(w, "QUEUE\tWAS\tIS")
 		for _, broker := range at {
-			before, err := r.progress(c, broker.addr, args[0], args[1])
+			before, err := r.progress(c.Context(), broker.addr, args[0], args[1])
 			if err != nil {
 				return err
 			}

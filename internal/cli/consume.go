@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,8 @@ const popBatch = 32
 const (
 	// routeEvery is how often a consumer looks for brokers that have come.
 	routeEvery = 30 * time.Second
+	// presentEvery is how often a consumer tells brokers that it is there.
+	presentEvery = 30 * time.Second
 	// againAfter is the pause before a broker that does not answer is asked again.
 	againAfter = time.Second
 	// partingTime is how long the end of a command takes at most: acknowledging what was printed,
@@ -43,6 +46,8 @@ type consumeFlags struct {
 	invisible  time.Duration
 	asJSON     bool
 
+	filter   *filter.Expression // of tag
+	began    int64              // ms
 	errs     io.Writer
 	received atomic.Int32 // so that no more messages are asked for than are printed
 }
@@ -71,13 +76,15 @@ func consumeCommand() *cobra.Command {
 		if err := errors.Join(names.CheckTopic(args[0]), names.CheckGroup(f.group)); err != nil {
 			return err
 		}
-		if _, err := filter.Compile(filter.KindTag, f.tag); err != nil {
+		var err error
+		if f.filter, err = filter.Compile(filter.KindTag, f.tag); err != nil {
 			return err
 		}
+		f.began = time.Now().UnixMilli()
 		f.errs = c.ErrOrStderr()
 		f.open()
 		defer f.close()
-		err := f.consume(c.Context(), c.OutOrStdout(), args[0])
+		err = f.consume(c.Context(), c.OutOrStdout(), args[0])
 		if c.Context().Err() != nil {
 			return nil // Ctrl-C is how it ends
 		}
@@ -156,7 +163,12 @@ func (f *consumeFlags) ordered(ctx context.Context, broker queues, topic string)
 func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, to chan<- delivery) error {
 	ordered := f.ordered(ctx, broker, topic)
 	told := false
+	var present time.Time
 	for ctx.Err() == nil && (f.max == 0 || f.received.Load() < int32(f.max)) {
+		if time.Since(present) > presentEvery {
+			f.announce(ctx, broker, topic)
+			present = time.Now()
+		}
 		all, err := f.pop(ctx, broker, topic, ordered)
 		var refused *refusal
 		switch {
@@ -169,6 +181,7 @@ func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string,
 				fmt.Fprintf(f.errs, "bolide: %v; asking again until it answers\n", err)
 			}
 			told = true
+			present = time.Time{} // on a new connection nobody knows us
 			_ = pause(ctx, againAfter)
 		}
 		f.received.Add(int32(len(all)))
@@ -182,6 +195,18 @@ func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string,
 		}
 	}
 	return ctx.Err()
+}
+
+// announce makes this consumer a member of its group, for who looks at that: receiving takes no
+// membership, so where a broker will not have it, it goes on without.
+func (f *consumeFlags) announce(ctx context.Context, broker queues, topic string) {
+	host, _ := os.Hostname()
+	_, _ = f.call(ctx, broker.addr, remoting.ReqHeartBeat, nil, remoting.Marshal(&remoting.HeartbeatData{
+		ClientID: fmt.Sprintf("bolide-consume@%s@%d", host, os.Getpid()),
+		ConsumerDataSet: []remoting.ConsumerData{{GroupName: f.group, ConsumeType: remoting.ConsumePop, MessageModel: remoting.Clustering,
+			ConsumeFromWhere: remoting.ConsumeFromFirstOffset, SubscriptionDataSet: []remoting.SubscriptionData{{Topic: topic, SubString: f.tag,
+				TagsSet: f.filter.Tags(), CodeSet: f.filter.CodeSet(), SubVersion: f.began, ExpressionType: filter.KindTag}}}},
+	}))
 }
 
 // giveBack lets others have at once what was not printed.

@@ -42,13 +42,21 @@ func (r *remote) call(ctx context.Context, addr string, code int32, h remoting.H
 	defer cancel()
 	answer, err := r.client.Call(ctx, addr, code, h, body)
 	if err != nil {
-		return nil, err
+		return nil, silence{addr, err}
 	}
 	if answer.Code != remoting.ResSuccess {
 		return answer, &refusal{addr: addr, code: answer.Code, remark: answer.Remark}
 	}
 	return answer, nil
 }
+
+// silence is that a server did not answer: it is not reached, or takes too long.
+type silence struct {
+	addr string
+	error
+}
+
+func (s silence) Unwrap() error { return s.error }
 
 // refusal is an answer other than success.
 type refusal struct {
@@ -79,18 +87,29 @@ func (t noTopic) Error() string {
 
 // known refuses a consumer group that no broker has.
 func (r *remote) known(ctx context.Context, group string) error {
-	brokers, err := r.masters(ctx)
+	all, err := r.census(ctx)
 	if err != nil {
 		return err
 	}
-	for _, b := range brokers {
-		table, err := r.groups(ctx, b.addr)
-		if err != nil {
-			return err
-		}
-		if _, ok := table[group]; ok {
+	return r.knownTo(ctx, all, group)
+}
+
+// knownTo does so with the brokers of a census.
+func (r *remote) knownTo(ctx context.Context, all *census, group string) error {
+	found := false
+	err := all.each(ctx, func(b master) error {
+		if found {
 			return nil
 		}
+		table, err := r.groups(ctx, b.addr)
+		_, found = table[group]
+		return err
+	})
+	if err != nil || found {
+		return err
+	}
+	if err := all.incomplete("no broker that answers has group " + group); err != nil {
+		return err
 	}
 	return fmt.Errorf("group %s does not exist; bolide admin group list lists those that do", group)
 }

@@ -135,14 +135,17 @@ func folder(use, short string, inside ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// plain says what the two commonest failures of a client command mean to who typed it.
+// plain says what the commonest failures of a client command mean to who typed it.
 func plain(err error) error {
 	var op *net.OpError
+	var silent silence
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.Is(err, syscall.ECONNREFUSED) && errors.As(err, &op) && op.Addr != nil:
 		return fmt.Errorf("nothing listens on %s (connection refused): is the server running, and is the address right?", op.Addr)
+	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &silent):
+		return fmt.Errorf("no answer from %s within %s", silent.addr, callTimeout)
 	}
 	return err
 }

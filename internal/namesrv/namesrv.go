@@ -4,7 +4,8 @@
 // Invariants: a broker is named by cluster and address, a registration by a number that
 // grows; whatever removes a registration (silence, a closed connection, a farewell)
 // removes the one that it was decided for and no later one. A broker name without a
-// living address has no topics. Routes hold no references into the table.
+// living address has no topics, and is remembered for a day as gone. Routes hold no references
+// into the table.
 //
 // Neighbours: front/namesrvrpc translates the protocol; a broker of the same process
 // registers itself through Register as Self and is told to each asker under the address

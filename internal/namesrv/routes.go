@@ -34,11 +34,13 @@ type routes struct {
 	brokers map[string]*Broker
 	topics  map[string]map[string]Queues // topic → broker name
 	live    map[liveKey]*live
+	gone    map[string]Gone // by broker name, see leave
 	numbers uint64
 }
 
 func newRoutes() *routes {
-	return &routes{brokers: make(map[string]*Broker), topics: make(map[string]map[string]Queues), live: make(map[liveKey]*live)}
+	return &routes{brokers: make(map[string]*Broker), topics: make(map[string]map[string]Queues), live: make(map[liveKey]*live),
+		gone: make(map[string]Gone)}
 }
 
 // register merges a registration into the table.
@@ -72,6 +74,7 @@ func (r *routes) register(g *Registration, timeout time.Duration, now time.Time)
 		first = true
 	}
 	b.Addresses[g.ID] = g.Address
+	delete(r.gone, g.Broker)
 
 	prime := !g.OldBroker && g.ID != MasterID && g.ID == slices.Min(sortedKeys(b.Addresses))
 	if g.ID == MasterID || prime {

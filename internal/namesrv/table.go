@@ -97,7 +97,7 @@ func (t *Table) Unregister(cluster string, address Address) {
 	k := liveKey{cluster, address}
 	t.mu.Lock()
 	l := t.mu.r.live[k]
-	gone := l != nil && l.conn != nil && t.mu.r.remove(k, l.number)
+	gone := l != nil && l.conn != nil && t.mu.r.leave(k, l.number, time.Now(), true)
 	t.mu.Unlock()
 	if gone {
 		t.o.Log.Info("broker unregistered", "cluster", cluster, "address", address)
@@ -110,7 +110,7 @@ func (t *Table) CloseConn(conn any) {
 	t.mu.Lock()
 	list := t.mu.r.on(conn)
 	for _, e := range list {
-		t.mu.r.remove(e.key, e.number)
+		t.mu.r.leave(e.key, e.number, time.Now(), false)
 	}
 	t.mu.Unlock()
 	for _, e := range list {
@@ -319,7 +319,7 @@ func (t *Table) expire(now time.Time) {
 	t.mu.Lock()
 	list := t.mu.r.silent(now)
 	for _, e := range list {
-		t.mu.r.remove(e.key, e.number)
+		t.mu.r.leave(e.key, e.number, now, false)
 	}
 	t.mu.Unlock()
 	for _, e := range list {

@@ -30,6 +30,7 @@ var requests = []request{
 
 	{code: remoting.ReqGetRouteInfoByTopic, answer: (*Server).getRouteInfoByTopic},
 	{code: remoting.ReqGetBrokerClusterInfo, answer: (*Server).getBrokerClusterInfo},
+	{code: remoting.ReqBolideGetGoneBrokers, answer: (*Server).bolideGetGoneBrokers},
 
 	{code: remoting.ReqWipeWritePermOfBroker, answer: (*Server).wipeWritePermOfBroker},
 	{code: remoting.ReqAddWritePermOfBroker, answer: (*Server).addWritePermOfBroker},

@@ -222,6 +222,7 @@ const (
 	ReqBolideRedriveDeadLetter int32 = 700002
 	ReqBolideGetTimers         int32 = 700010
 	ReqBolideListTransactions  int32 = 700021
+	ReqBolideGetGoneBrokers    int32 = 700031
 )
 
 var requestCodes = []RequestCode{
@@ -393,6 +394,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqBolideRedriveDeadLetter, Name: "BOLIDE_REDRIVE_DEAD_LETTER", To: ToBroker, State: Served, Header: func() Header { return new(RedriveDeadLetterRequest) }},
 	{Code: ReqBolideGetTimers, Name: "BOLIDE_GET_TIMERS", To: ToBroker, State: Served, Header: func() Header { return new(GetTimersRequest) }},
 	{Code: ReqBolideListTransactions, Name: "BOLIDE_LIST_TRANSACTIONS", To: ToBroker, State: Served, Header: func() Header { return new(ListTransactionsRequest) }},
+	{Code: ReqBolideGetGoneBrokers, Name: "BOLIDE_GET_GONE_BROKERS", To: ToNamesrv, State: Served},
 }
 
 var requestByCode = func() map[int32]*RequestCode {
