@@ -62,6 +62,7 @@ type Options struct {
 	TopicsChanged func(names []string)
 	// Reconfigured tells that settings have changed, for the registration.
 	Reconfigured func()
+	Version      string // of this program, for who asks how this broker is
 	Tune         Tuning
 	Events       Events
 	Log          *slog.Logger

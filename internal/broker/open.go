@@ -172,7 +172,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 		Clock: o.Clock, Broker: o.Broker, Events: o.Events.Lite, Log: o.Log})
 	b.Admin, err = admin.Open(admin.Options{Config: o.Broker, State: b.State, Store: b.engine, CommitLog: b.engine, Files: b.engine, Topics: b.Topics,
 		Groups: b.Groups, Offsets: b.Offsets, Clients: b.Clients, Locks: b.Locks, Publish: b.Publish, Pop: b.Pop, Wake: b.wake,
-		ModesChanged: func() { b.export(modesFile) }, Log: o.Log})
+		ModesChanged: func() { b.export(modesFile) }, Version: o.Version, Log: o.Log})
 	return err
 }
 

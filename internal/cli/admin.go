@@ -14,7 +14,8 @@ import (
 
 func adminCommand() *cobra.Command {
 	r := &remote{}
-	c := folder("admin", "Topics, groups, deliveries and dead letters of a running server",
+	c := folder("admin", "Brokers, topics, groups, deliveries and dead letters of running servers",
+		folder("broker", "List brokers", brokerList(r)),
 		folder("topic", "Create, list and delete topics", topicCreate(r), topicList(r), topicDelete(r)),
 		folder("group", "Create, list, look at and reset consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r)),
 		folder("dlq", "List, show and redrive dead letters", dlqList(r), dlqShow(r), dlqRedrive(r)),

@@ -159,7 +159,15 @@ func TestGroupShowIsNotComplete(t *testing.T) {
 	at := startNode(t)
 	stop := startBrokerB(t, at)
 	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
-	runLine(t, 0, "consume", "orders", "--group", "billing", "--idle", "1ms", "-n", at)
+	runLine(t, 0, "admin", "group", "create", "billing", "-n", at)
+	r := client(t, at)
+	all, err := r.masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all {
+		r.must(t, b.addr, remoting.ReqUpdateConsumerOffset, &remoting.UpdateConsumerOffsetRequest{ConsumerGroup: "billing", Topic: "orders"}, nil)
+	}
 	if got := show(t, 0, at, "billing"); !strings.Contains(got, "broker-b/0") || !strings.HasSuffix(got, "lag 0\n") {
 		t.Errorf("with both:\n%s", got)
 	}

@@ -3,15 +3,11 @@ package cli
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bolidemq/bolide/internal/node"
 )
-
-// version is set by release builds with -ldflags -X.
-var version = ""
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -20,18 +16,7 @@ func versionCommand() *cobra.Command {
 		Args:  none,
 		Run: func(c *cobra.Command, _ []string) {
 			fmt.Fprintf(c.OutOrStdout(), "bolide %s, data format %d, %s %s/%s\n",
-				versionText(), node.DataFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				node.Version(), node.DataFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},
 	}
-}
-
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "development"
 }

@@ -95,6 +95,7 @@ func (n *Node) openBroker(s settings) (err error) {
 		Spread:        p.spread,
 		TopicsChanged: p.topicsChanged,
 		Reconfigured:  p.reconfigured,
+		Version:       Version(),
 		Events:        n.brokerEvents(),
 	})
 	if err != nil {

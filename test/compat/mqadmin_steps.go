@@ -16,8 +16,8 @@ var (
 	retryTopics = regexp.MustCompile(`^%RETRY%`)
 	// Groups that a proxy or a test makes at its own time.
 	systemGroups = regexp.MustCompile(`^(CID_|TOOLS_|FILTERSRV|SELF_TEST)`)
-	// A folder's own line, and latencies that Apache prints once it has some.
-	perPath = regexp.MustCompile(`commitLogDiskRatio_|putLatency99`)
+	// A folder's own line, latencies that Apache prints once it has some, and Bolide's own version.
+	perPath = regexp.MustCompile(`commitLogDiskRatio_|putLatency99|bolideVersion`)
 )
 
 // mqadminSteps are run in this order, on a server that has nothing yet.

@@ -62,6 +62,7 @@ type Options struct {
 	Wake func(topic string)
 	// ModesChanged is called when request modes have changed, and must not block.
 	ModesChanged func()
+	Version      string // of this program
 	Log          *slog.Logger
 }
 

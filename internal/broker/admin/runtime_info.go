@@ -29,6 +29,7 @@ func (a *Admin) RuntimeInfo() map[string]string {
 	info := map[string]string{
 		"brokerActive":                    "true",
 		"brokerVersionDesc":               apacheVersionName,
+		"bolideVersion":                   a.o.Version,
 		"bootTimestamp":                   itoa(a.booted.UnixMilli()),
 		"runtime":                         spell(now.Sub(a.booted)),
 		"startAcceptSendRequestTimeStamp": itoa(c.StartAcceptSendRequestTimeStamp),
