@@ -217,6 +217,19 @@ func TestSendReceiveAck(t *testing.T) {
 	c.wantAck("orders", "g", v2.Code_INVALID_RECEIPT_HANDLE, handles[0])
 }
 
+// TestDiffSendsBeforeTheirTime: a server that accepts no sends yet is busy to producers, who
+// wait between their attempts then; Apache answers INTERNAL_SERVER_ERROR.
+func TestDiffSendsBeforeTheirTime(t *testing.T) {
+	srv := bolidetest.Start(t, bolidetest.Setting("startAcceptSendRequestTimeStamp", strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)))
+	srv.CreateTopic("orders", "NORMAL")
+	c := dial(t, srv.GRPC(), "p")
+	resp, err := c.SendMessage(c.ctx(), &v2.SendMessageRequest{Messages: []*v2.Message{{Topic: name("orders"),
+		Body: []byte("early"), SystemProperties: &v2.SystemProperties{MessageId: "01" + strings.Repeat("0", 32), MessageType: v2.MessageType_NORMAL}}}})
+	if err != nil || resp.GetStatus().GetCode() != v2.Code_TOO_MANY_REQUESTS || !strings.HasPrefix(resp.GetStatus().GetMessage(), "broker unable to service, until ") {
+		t.Errorf("%v, %v", resp, err)
+	}
+}
+
 func TestEveryPortTakesGRPC(t *testing.T) {
 	t.Parallel()
 	srv := bolidetest.Start(t)

@@ -16,6 +16,11 @@ import (
 )
 
 // sentinels are the broker's errors and the proxy's word for each; the first match counts.
+//
+// What passes by itself is ErrBusy, also where the server does nothing: sends before the time
+// that it was told to accept them from, a full disk, a stop. Of all codes it becomes the only
+// one on which the official producers wait before they try again; after any other they use up
+// their attempts at once.
 var sentinels = []struct{ of, is error }{
 	{publish.ErrTopicNotFound, proxy.ErrTopicNotFound},
 	{topic.ErrNotFound, proxy.ErrTopicNotFound},
