@@ -45,6 +45,8 @@ var (
 	ErrCrowdedHash = errors.New("too many messages have keys of one hash")
 	// ErrManySearches says that as many queries by key that take long are under way as may be.
 	ErrManySearches = errors.New("too many long queries by key are under way")
+	// ErrNobodyWaits says that whoever asked has gone before the answer was found.
+	ErrNobodyWaits = errors.New("nobody waits for the answer")
 	// ErrTooManyLights says that there may be no more queues that messages get into beside
 	// their own.
 	ErrTooManyLights = errors.New("too many light queues")

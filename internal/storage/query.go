@@ -17,23 +17,34 @@ import (
 // The index knows hashes of keys, so a query reads every record whose key has the hash of the
 // one that it asks for. By chance no other key has it, but who sends chooses the keys, and can
 // give any number of messages keys of one hash. So a query has an end: it looks at no more
-// records than Options.QueryRecords, and for no longer than longestQuery. What comes to one
-// slice of work is done by whoever asks. The rest is done a slice at a time by a loop of its
-// own, in turn with other queries that take long, so that neither a connection nor a query for
-// an ordinary key waits for it.
+// records than Options.QueryRecords, and does no more work for each of them than for an
+// ordinary one. The work is counted, not timed: what is found does not depend on what else the
+// machine does. What comes to one slice of work is done by whoever asks. The rest is done a
+// slice at a time by a loop of its own, in turn with other queries that take long, so that
+// neither a connection nor a query for an ordinary key waits for it; the loop rests as long as
+// it works, and leaves a query that nobody waits for any more.
 const (
 	// maxQuery is Apache's maxMsgsNumBatch.
 	maxQuery = 64
 
-	sliceRecords = 1 << 10  // of the log: a millisecond or two
-	sliceBytes   = 16 << 20 // of records that are not asked for
-	sliceEntries = 1 << 14  // of the index
-	stepEntries  = 1 << 8   // between two looks at the time
+	stepEntries  = 1 << 8 // between two looks at the time
 	longestSlice = 5 * time.Millisecond
 
-	longestQuery = time.Second // of work; for disks that are slow to read
-	mostSearches = 16          // under way at a time, beside those of one slice
+	entriesPerRecord = 40       // of Options.QueryRecords: four million
+	bytesPerRecord   = 10 << 10 // a GiB
+
+	longestWait  = 15 * time.Second // Apache's clients wait 18 s for the answer
+	mostSearches = 16               // under way at a time, beside those of one slice
 )
+
+// work is what a query does: it goes through entries of the index, reads records, and some
+// bytes of them in vain.
+type work struct{ entries, records, bytes int }
+
+// sliceWork takes a millisecond or two where what is read is in memory.
+var sliceWork = work{entries: 1 << 14, records: 1 << 10, bytes: 16 << 20}
+
+func (w work) done() bool { return w.entries <= 0 || w.records <= 0 || w.bytes <= 0 }
 
 // KeyQuery asks for the records of a topic that have a key: their unique key, or a word of
 // their KEYS.
@@ -41,13 +52,15 @@ type KeyQuery struct {
 	Topic, Key string
 	Max        int   // 64, when zero or above it
 	Begin, End int64 // of the store time, ms, inclusive
+
+	Gone func() bool // reports whether nobody waits for the answer any more; may be nil
 }
 
 // QueryKey finds records by key, newest first; they are copies. It does no more than one
 // slice of work, however long that takes: with ErrCrowdedHash the records are those that it
 // came to.
 func (e *Engine) QueryKey(topic, key string, max int, begin, end int64) ([]Record, error) {
-	s := e.newSearch(KeyQuery{topic, key, max, begin, end})
+	s := e.newSearch(KeyQuery{Topic: topic, Key: key, Max: max, Begin: begin, End: end})
 	over, err := s.slice(time.Time{})
 	if err == nil && !over {
 		err = s.crowded()
@@ -59,9 +72,10 @@ func (e *Engine) QueryKey(topic, key string, max int, begin, end int64) ([]Recor
 // called once, before FindKey returns where little has to be done.
 func (e *Engine) FindKey(q KeyQuery, done func([]Record, error)) {
 	s := e.newSearch(q)
-	over, err := s.slice(time.Now().Add(longestSlice))
+	now := time.Now()
+	over, err := s.slice(now.Add(longestSlice))
 	if err == nil && !over {
-		s.done = done
+		s.done, s.waits = done, now.Add(longestWait)
 		err = e.searches.add(s)
 	}
 	if err != nil || over {
@@ -76,16 +90,18 @@ type search struct {
 	birth  int64
 	cursor *keyindex.Cursor
 	found  []Record
-	looked int           // at so many records
-	took   time.Duration // in the loop
+	looked int  // at so many records
+	left   work // that it may still do
 	done   func([]Record, error)
+	waits  time.Time // until then somebody waits for the answer
 }
 
 func (e *Engine) newSearch(q KeyQuery) *search {
 	if q.Max <= 0 || q.Max > maxQuery {
 		q.Max = maxQuery
 	}
-	return &search{e: e, q: q, birth: e.opt.Birth(q.Topic),
+	n := e.opt.QueryRecords
+	return &search{e: e, q: q, birth: e.opt.Birth(q.Topic), left: work{entries: n * entriesPerRecord, records: n, bytes: n * bytesPerRecord},
 		cursor: e.index.Find(keyindex.Hash(keyindex.TopicHash(q.Topic), q.Key), q.Begin, q.End)}
 }
 
@@ -95,19 +111,22 @@ func (s *search) slice(until time.Time) (over bool, err error) {
 	if s.q.Key == "" {
 		return true, nil
 	}
-	entries, records, bytes := sliceEntries, sliceRecords, sliceBytes
-	for entries > 0 && records > 0 && bytes > 0 && !s.cursor.Over() && (until.IsZero() || time.Now().Before(until)) {
-		left := min(entries, stepEntries)
-		entries -= left
-		offset, found, err := s.cursor.Next(&left)
-		entries += left
+	for w := sliceWork; !w.done() && !s.cursor.Over() && (until.IsZero() || time.Now().Before(until)); {
+		if s.left.entries <= 0 {
+			return false, s.crowded()
+		}
+		steps := min(w.entries, s.left.entries, stepEntries)
+		unused := steps
+		offset, found, err := s.cursor.Next(&unused)
+		w.entries -= steps - unused
+		s.left.entries -= steps - unused
 		if err != nil {
 			return false, err
 		}
 		if !found || s.passed(offset) {
 			continue
 		}
-		if s.looked == s.e.opt.QueryRecords {
+		if s.left.done() {
 			return false, s.crowded()
 		}
 		wasted, err := s.look(offset)
@@ -117,8 +136,10 @@ func (s *search) slice(until time.Time) (over bool, err error) {
 		if len(s.found) == s.q.Max {
 			return true, nil
 		}
-		records--
-		bytes -= wasted
+		w.records--
+		w.bytes -= wasted
+		s.left.records--
+		s.left.bytes -= wasted
 	}
 	return s.cursor.Over(), nil
 }
@@ -165,7 +186,7 @@ func hasKey(m *message.Message, key string) bool {
 
 // crowded is why a query ends before it has looked everywhere.
 func (s *search) crowded() error {
-	return fmt.Errorf("%w: the newest %d of topic %s that have the hash of %.64q were looked at, and there are more; a narrower range of time looks at others",
+	return fmt.Errorf("%w: the newest %d of topic %s that have the hash of %.64q were looked at, and there may be more; a narrower range of time looks at others",
 		ErrCrowdedHash, s.looked, s.q.Topic, s.q.Key)
 }
 
@@ -228,7 +249,13 @@ func (w *searches) close() []*search {
 
 // search does the work of the queries that take long.
 func (e *Engine) search(ctx context.Context) error {
+	rest := time.NewTimer(0)
+	defer rest.Stop()
 	for {
+		select {
+		case <-ctx.Done():
+		case <-rest.C:
+		}
 		s := e.searches.next()
 		switch {
 		case ctx.Err() != nil:
@@ -244,18 +271,27 @@ func (e *Engine) search(ctx context.Context) error {
 			case <-ctx.Done():
 			case <-e.searches.wake:
 			}
-		case !s.goOn():
-			e.searches.again(s)
+			rest.Reset(0)
+		default:
+			began := time.Now()
+			if !s.goOn(began) {
+				e.searches.again(s)
+			}
+			rest.Reset(time.Since(began))
 		}
 	}
 }
 
 // goOn does a slice of the work, and reports whether the query has been answered.
-func (s *search) goOn() bool {
-	began := time.Now()
-	over, err := s.slice(began.Add(longestSlice))
-	s.took += time.Since(began)
-	if err == nil && !over && s.took >= longestQuery {
+func (s *search) goOn(now time.Time) bool {
+	if s.q.Gone != nil && s.q.Gone() {
+		s.done(nil, ErrNobodyWaits)
+		return true
+	}
+	over, err := false, error(nil)
+	if now.Before(s.waits) {
+		over, err = s.slice(now.Add(longestSlice))
+	} else {
 		err = s.crowded()
 	}
 	if err == nil && !over {

@@ -3,10 +3,13 @@ package storage_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -88,13 +91,21 @@ func TestKeysOfOneHash(t *testing.T) {
 // queries by key.
 func crowded(t *testing.T, many int) (*storage.Engine, func(context.Context) error) {
 	t.Helper()
-	o := storetest.Small(storage.Options{LogSegmentSize: 256 << 10, IndexEntries: 50_000, QueryRecords: 4000})
+	return filled(t, storage.Options{QueryRecords: 4000}, many, withKey)
+}
+
+// filled is a store with many messages in which no loop runs, and the loop of the queries by
+// key.
+func filled(t *testing.T, o storage.Options, many int, message func(i int) *message.Message) (*storage.Engine, func(context.Context) error) {
+	t.Helper()
+	o.LogSegmentSize, o.IndexEntries = 256<<10, 50_000
+	o = storetest.Small(o)
 	filled, err := storetest.TryOpen(t, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range many {
-		filled.MustAppend(withKey(i))
+		filled.MustAppend(message(i))
 	}
 	filled.CloseChecked()
 	e, err := storage.Open(o)
@@ -181,5 +192,100 @@ func TestQueriesThatTakeLongAtAStop(t *testing.T) {
 	ask()
 	if a := <-answers; !errors.Is(a.err, storage.ErrClosed) {
 		t.Errorf("after the stop: %v", a.err)
+	}
+}
+
+// The work of a query is counted, not timed: on a disk that takes long for each read it finds
+// what it would find on a fast one, up to a time at which nobody waits any more. The loop
+// rests as long as it works.
+func TestQueriesCountTheirWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Int64 // ns for each read
+		var reading atomic.Int64
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if d := slow.Load(); d > 0 && op.Kind == errorfs.OpFileReadAt {
+				reading.Add(d)
+				time.Sleep(time.Duration(d)) // simulated
+			}
+			return nil
+		}))
+		e, loop := filled(t, storage.Options{QueryRecords: 4000, FS: fs}, 4500, withKey)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- loop(ctx) }()
+		defer func() { stop(); <-ended }()
+
+		slow.Store(int64(time.Millisecond))
+		began := time.Now()
+		if found, err := find(e, 4500-3500); err != nil || len(found) != 1 {
+			t.Errorf("after %v: %d, %v", time.Since(began), len(found), err)
+		}
+		worked, took := time.Duration(reading.Load()), time.Since(began)
+		if worked < 3*time.Second || took < 2*worked-20*time.Millisecond || took > 2*worked+20*time.Millisecond {
+			t.Errorf("it worked %v and took %v", worked, took)
+		}
+		slow.Store(int64(10 * time.Millisecond))
+		began = time.Now()
+		_, err := find(e, 1000)
+		if took = time.Since(began); !errors.Is(err, storage.ErrCrowdedHash) || took < 15*time.Second || took > 16*time.Second {
+			t.Errorf("nobody waits any more: %v, %v", took, err)
+		}
+	})
+}
+
+// What a query reads in vain is bounded in bytes, and what it goes through in entries of the
+// index, which are those of other hashes, too.
+func TestQueriesAreBounded(t *testing.T) {
+	ask := func(o storage.Options, many int, message func(i int) *message.Message, q storage.KeyQuery) error {
+		t.Helper()
+		e, loop := filled(t, o, many, message)
+		answers := make(chan error, 1)
+		q.Topic, q.Max, q.End = "orders", 1, math.MaxInt64/2
+		e.FindKey(q, func(_ []storage.Record, err error) { answers <- err })
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- loop(ctx) }()
+		defer func() { stop(); <-ended }()
+		return <-answers
+	}
+	large := func(i int) *message.Message {
+		m := withKey(i)
+		m.Body = make([]byte, 100<<10)
+		return m
+	}
+	for newest, want := range map[int]error{5: nil, 20: storage.ErrCrowdedHash} { // 1000 KiB are ten of them
+		err := ask(storage.Options{QueryRecords: 100}, 30, large, storage.KeyQuery{Key: alike(30 - newest)})
+		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "newest 10 of topic orders") {
+			t.Errorf("number %d of the newest: %v", newest, err)
+		}
+	}
+	other := func(i int) *message.Message {
+		m := storetest.Message("orders", 0, i, 10)
+		m.Properties = message.Properties(fmt.Sprintf("KEYS\x01k%d\x02", i))
+		return m
+	}
+	for newest, want := range map[int]error{3000: nil, 5000: storage.ErrCrowdedHash} {
+		err := ask(storage.Options{QueryRecords: 100, IndexSlots: 1}, 6000, other, storage.KeyQuery{Key: fmt.Sprint("k", 6000-newest)})
+		if !errors.Is(err, want) {
+			t.Errorf("entry %d of the newest: %v", newest, err)
+		}
+	}
+}
+
+// A query whose asker has gone is left as soon as its turn comes.
+func TestQueryOfSomebodyWhoHasGone(t *testing.T) {
+	e, loop := crowded(t, 3000)
+	q := query(0)
+	gone := false
+	q.Gone = func() bool { return gone }
+	answers := make(chan answer, 1)
+	e.FindKey(q, func(found []storage.Record, err error) { answers <- answer{found, err} })
+	gone = true
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- loop(ctx) }()
+	defer func() { stop(); <-ended }()
+	if a := <-answers; !errors.Is(a.err, storage.ErrNobodyWaits) || len(a.found) != 0 {
+		t.Errorf("%d, %v", len(a.found), a.err)
 	}
 }

@@ -146,6 +146,7 @@ var codes = []struct {
 	{err: storage.ErrNotFound, code: remoting.ResSystemError},
 	{err: storage.ErrManySearches, code: remoting.ResSystemBusy},
 	{err: storage.ErrCrowdedHash, code: remoting.ResQueryNotFound},
+	{err: storage.ErrNobodyWaits, code: remoting.ResSystemError},
 }
 
 // forbidden is the forbiddenType of those refusals of a pull that have one.

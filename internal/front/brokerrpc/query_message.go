@@ -19,7 +19,7 @@ func (s *Server) queryMessage(r *transport.Request) {
 		most = int(s.b.StoreConfig.Get().DefaultQueryMaxNum)
 	}
 	responder := r.Responder()
-	q := storage.KeyQuery{Topic: h.Topic, Key: h.Key, Max: most, Begin: h.BeginTimestamp, End: h.EndTimestamp}
+	q := storage.KeyQuery{Topic: h.Topic, Key: h.Key, Max: most, Begin: h.BeginTimestamp, End: h.EndTimestamp, Gone: r.Conn.Closed}
 	s.b.Store.FindKey(q, func(records []storage.Record, err error) {
 		switch {
 		case len(records) > 0 && (err == nil || errors.Is(err, storage.ErrCrowdedHash)):
