@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/message"
@@ -61,13 +62,23 @@ func dlqList(r *remote) *cobra.Command {
 	var l letters
 	var most int
 	c := &cobra.Command{
-		Use:   "list GROUP",
-		Short: "List the dead letters of a consumer group",
-		Args:  one("GROUP"),
+		Use:   "list [GROUP]",
+		Short: "List the dead letters of a consumer group; without one, how many each group has",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return ofGroup(c)
+			}
+			return one("GROUP")(c, args)
+		},
 	}
 	l.flags(c)
 	numberVar(c.Flags(), &most, "max", 100, 1, 1_000_000, "end after this `NUMBER`")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			r.open()
+			defer r.close()
+			return r.listGroups(c)
+		}
 		if err := l.check(); err != nil {
 			return err
 		}
@@ -101,6 +112,16 @@ func dlqList(r *remote) *cobra.Command {
 		return err
 	}
 	return c
+}
+
+// ofGroup refuses flags that say which dead letters of a group, where no group is named.
+func ofGroup(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if c.InheritedFlags().Lookup(f.Name) == nil {
+			err = fmt.Errorf("--%s is for the dead letters of one group: %s", f.Name, c.UseLine())
+		}
+	})
+	return err
 }
 
 func dlqShow(r *remote) *cobra.Command {

@@ -45,12 +45,26 @@ func runLine(t *testing.T, code int, args ...string) string {
 // origin, shown, and redriven by id, by range and all, each once.
 func TestDeadLettersByCommand(t *testing.T) {
 	at := startNode(t)
+	if got := runLine(t, 0, "admin", "dlq", "list", "-n", at); got != "no group has dead letters\n" {
+		t.Error(got)
+	}
 	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
 	runLine(t, 0, "admin", "group", "create", "billing", "-n", at)
 	ids := buryMany(t, at, "orders", "billing", 5)
 	dlq := func(code int, args ...string) string {
 		t.Helper()
 		return runLine(t, code, append([]string{"admin", "dlq"}, append(args, "-n", at)...)...)
+	}
+	counts := func(want string) {
+		t.Helper()
+		// The last two words are the day and the time.
+		if got := strings.Fields(dlq(0, "list")); len(got) != 11 || strings.Join(got[:9], " ") != "GROUP DEAD LETTERS NOT REDRIVEN NEWEST billing "+want {
+			t.Errorf("of all groups: %q", got)
+		}
+	}
+	counts("5 5")
+	if got := dlq(1, "list", "--max", "2"); !strings.Contains(got, "--max is for the dead letters of one group") {
+		t.Error(got)
 	}
 	list := dlq(0, "list", "billing")
 	if strings.Count(list, "orders") != 5 || strings.Count(list, "  asked  ") != 5 || strings.Count(list, "  no  ") != 5 || !strings.Contains(list, ids[4]) {
@@ -78,6 +92,7 @@ func TestDeadLettersByCommand(t *testing.T) {
 			t.Errorf("%v: %s", c.args, got)
 		}
 	}
+	counts("5 0")
 	if list := dlq(0, "list", "billing"); strings.Count(list, "  yes  ") != 5 {
 		t.Errorf("list afterwards:\n%s", list)
 	}
@@ -97,6 +112,26 @@ func TestDeadLettersByCommand(t *testing.T) {
 		if got := dlq(0, verb, "lucky"); got != "group lucky has no dead letters\n" {
 			t.Errorf("%s of a group without: %s", verb, got)
 		}
+	}
+}
+
+// TestDeadLettersOfManyBrokers: the counts of several brokers are one, a server that does not
+// count is asked for the extents of the topics, and a broker that is missing is named.
+func TestDeadLettersOfManyBrokers(t *testing.T) {
+	f := startFake(t)
+	f.dead = map[string]remoting.TopicOffset{"%DLQ%g": {MinOffset: 2, MaxOffset: 9, LastUpdateTimestamp: time.Date(2026, 1, 2, 14, 5, 30, 0, time.Local).UnixMilli()}, "%DLQ%none": {MinOffset: 4, MaxOffset: 4}}
+	out, errs, code := run(t, "", "admin", "dlq", "list", "-n", f.addr)
+	if want := "GROUP  DEAD LETTERS  NOT REDRIVEN  NEWEST\ng      7             -             2026-01-02 14:05:30\n"; out != want || code != 0 {
+		t.Errorf("%d %s\n%s", code, errs, out)
+	}
+	at := startNode(t)
+	stop := startBrokerB(t, at)
+	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
+	buryMany(t, at, "orders", "billing", 2)
+	stop()
+	got := runLine(t, 1, "admin", "dlq", "list", "-n", at)
+	if !strings.Contains(got, "billing  2 ") || !strings.Contains(got, "bolide: the counts are not complete: broker-b was stopped at 2") {
+		t.Errorf("without the other:\n%s", got)
 	}
 }
 

@@ -33,6 +33,7 @@ type fakeServer struct {
 	made  []remoting.UpdateAndCreateTopicRequest
 
 	popState remoting.PopState
+	dead     map[string]remoting.TopicOffset // dead-letter topics of one queue
 	timers   remoting.Timers
 
 	transactions remoting.TransactionList
@@ -113,7 +114,16 @@ func (f *fakeServer) handle(r *transport.Request) {
 		f.changed = append(f.changed, h)
 		r.Responder().Reply(remoting.ResSuccess, "", &remoting.ChangeMessageInvisibleTimeResponse{}, nil)
 	case remoting.ReqGetAllTopicListFromNameServer:
-		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.TopicList{TopicList: []string{"orders", "c", "b", "%RETRY%g"}}))
+		list := []string{"orders", "c", "b", "%RETRY%g"}
+		for topic := range f.dead {
+			list = append(list, topic)
+		}
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.TopicList{TopicList: list}))
+	case remoting.ReqGetTopicStatsInfo:
+		var h remoting.GetTopicStatsInfoRequest
+		decode(&h)
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.TopicStatsTable{
+			OffsetTable: map[remoting.MessageQueue]remoting.TopicOffset{{Topic: h.Topic, BrokerName: "b"}: f.dead[h.Topic]}}))
 	default:
 		r.Responder().Reply(remoting.ResRequestCodeNotSupported, "", nil, nil)
 	}

@@ -93,6 +93,7 @@ var requests = []request{
 	{code: remoting.ReqGetAllProducerInfo, serve: (*Server).getAllProducerInfo},
 	{code: remoting.ReqUpdateAndGetGroupForbidden, serve: (*Server).updateAndGetGroupForbidden},
 	{code: remoting.ReqBolideRedriveDeadLetter, serve: (*Server).redriveDeadLetter},
+	{code: remoting.ReqBolideCountDeadLetters, serve: (*Server).countDeadLetters},
 	{code: remoting.ReqQueryConsumeQueue, serve: (*Server).queryConsumeQueue},
 	{code: remoting.ReqCleanExpiredConsumeQueue, serve: (*Server).cleanExpiredConsumeQueue},
 	{code: remoting.ReqCleanUnusedTopic, serve: (*Server).cleanUnusedTopic},

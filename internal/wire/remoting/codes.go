@@ -220,6 +220,7 @@ const (
 	// Requests of Bolide's own, far from Apache's numbers.
 	ReqBolideGetPopState       int32 = 700001
 	ReqBolideRedriveDeadLetter int32 = 700002
+	ReqBolideCountDeadLetters  int32 = 700003
 	ReqBolideGetTimers         int32 = 700010
 	ReqBolideListTransactions  int32 = 700021
 	ReqBolideGetGoneBrokers    int32 = 700031
@@ -392,6 +393,7 @@ var requestCodes = []RequestCode{
 	{Code: ReqBatchAckMessage, Name: "BATCH_ACK_MESSAGE", To: ToBroker, State: Served},
 	{Code: ReqBolideGetPopState, Name: "BOLIDE_GET_POP_STATE", To: ToBroker, State: Served, Header: func() Header { return new(GetPopStateRequest) }},
 	{Code: ReqBolideRedriveDeadLetter, Name: "BOLIDE_REDRIVE_DEAD_LETTER", To: ToBroker, State: Served, Header: func() Header { return new(RedriveDeadLetterRequest) }},
+	{Code: ReqBolideCountDeadLetters, Name: "BOLIDE_COUNT_DEAD_LETTERS", To: ToBroker, State: Served},
 	{Code: ReqBolideGetTimers, Name: "BOLIDE_GET_TIMERS", To: ToBroker, State: Served, Header: func() Header { return new(GetTimersRequest) }},
 	{Code: ReqBolideListTransactions, Name: "BOLIDE_LIST_TRANSACTIONS", To: ToBroker, State: Served, Header: func() Header { return new(ListTransactionsRequest) }},
 	{Code: ReqBolideGetGoneBrokers, Name: "BOLIDE_GET_GONE_BROKERS", To: ToNamesrv, State: Served},

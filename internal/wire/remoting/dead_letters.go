@@ -29,3 +29,26 @@ func (h *RedriveDeadLetterResponse) Fields(v *Visitor) {
 	v.Bool("before", &h.Before, Required)
 	v.Name("topic", &h.Topic, Optional)
 }
+
+// DeadLetterCounts is how many dead letters there are: the answer to
+// BOLIDE_COUNT_DEAD_LETTERS.
+type DeadLetterCounts struct{ Groups []DeadLetterCount }
+
+// Members names the members.
+func (b *DeadLetterCounts) Members(m *Members) { objects(m, "groups", &b.Groups) }
+
+// DeadLetterCount is that of one group.
+type DeadLetterCount struct {
+	Count    int64
+	Group    string
+	Last     int64 // when the newest was stored, ms
+	Redriven int64 // of Count
+}
+
+// Members names the members.
+func (b *DeadLetterCount) Members(m *Members) {
+	m.Int64("count", &b.Count)
+	m.Str("group", &b.Group)
+	m.Int64("last", &b.Last)
+	m.Int64("redriven", &b.Redriven)
+}
