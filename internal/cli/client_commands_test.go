@@ -25,12 +25,13 @@ type fakeServer struct {
 	t    *testing.T
 	addr string
 
-	mu    sync.Mutex
-	sent  []remoting.SendMessageRequest
-	body  []string
-	acks  []remoting.AckMessageRequest
-	waits []message.Message // handed out by the next pops
-	made  []remoting.UpdateAndCreateTopicRequest
+	mu     sync.Mutex
+	refuse bool // sends
+	sent   []remoting.SendMessageRequest
+	body   []string
+	acks   []remoting.AckMessageRequest
+	waits  []message.Message // handed out by the next pops
+	made   []remoting.UpdateAndCreateTopicRequest
 
 	popState remoting.PopState
 	dead     map[string]remoting.TopicOffset // dead-letter topics of one queue
@@ -88,6 +89,10 @@ func (f *fakeServer) handle(r *transport.Request) {
 		h := remoting.SendMessageRequest{V2: true}
 		decode(&h)
 		h.Properties = strings.Clone(h.Properties)
+		if f.refuse {
+			r.Responder().Reply(remoting.ResMessageIllegal, "no", nil, nil)
+			return
+		}
 		f.sent, f.body = append(f.sent, h), append(f.body, string(r.Body))
 		r.Responder().Reply(remoting.ResSuccess, "", &remoting.SendMessageResponse{MsgID: "x"}, nil)
 	case remoting.ReqPopMessage:
@@ -195,6 +200,53 @@ func TestProduceSendsEveryLine(t *testing.T) {
 	}
 }
 
+// TestProduceBeginsAnywhere: the messages of many calls go to all queues too.
+func TestProduceBeginsAnywhere(t *testing.T) {
+	f := startFake(t)
+	queues := map[int32]bool{}
+	for range 64 { // the queue of each is one of two, at random
+		if _, errs, code := run(t, "", "produce", "orders", "-n", f.addr, "--body", "x"); code != 0 {
+			t.Fatal(errs)
+		}
+		queues[f.sent[len(f.sent)-1].QueueID] = true
+		if len(queues) == 2 {
+			return
+		}
+	}
+	t.Errorf("queues used: %v", queues)
+}
+
+// TestProduceLeavesOutEmptyLines: the lines around them are sent.
+func TestProduceLeavesOutEmptyLines(t *testing.T) {
+	f := startFake(t)
+	out, errs, code := run(t, "one\n\n\r\ntwo\n", "produce", "orders", "-n", f.addr)
+	if code != 0 || len(strings.Fields(out)) != 2 || strings.Join(f.body, " ") != "one two" || errs != "2 empty lines left out: brokers refuse messages without a body\n" {
+		t.Errorf("%d: %q %q, sent %q", code, out, errs, f.body)
+	}
+	f.refuse = true
+	out, errs, code = run(t, "\none\ntwo", "produce", "orders", "-n", f.addr)
+	if code != 1 || out != "" || !strings.HasPrefix(errs, "1 empty line left out: ") || !strings.Contains(errs, "bolide: line 2 of standard input: "+f.addr+" answers MESSAGE_ILLEGAL (13): no\n") {
+		t.Errorf("%d: %q %q", code, out, errs)
+	}
+	if _, errs, _ := run(t, "one\n"+strings.Repeat("x", maxLine+1), "produce", "orders", "-n", startFake(t).addr); errs != "bolide: line 2 of standard input: longer than 4194304 bytes\n" {
+		t.Errorf("a line that is too long: %q", errs)
+	}
+}
+
+// TestProduceTellsOfNewTopics: that a topic is made is said when it is.
+func TestProduceTellsOfNewTopics(t *testing.T) {
+	at := startNode(t)
+	if _, errs, code := run(t, "", "produce", "fresh", "-n", at, "--body", "x", "--at", "99999999999999"); code != 1 || strings.Contains(errs, "new") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("refused: %d %q", code, errs)
+	}
+	if out, errs, code := run(t, "1\n2\n", "produce", "fresh", "-n", at); code != 0 || errs != "topic fresh was new: broker-a has made it\n" || strings.Count(out, "\n") != 2 {
+		t.Errorf("taken: %d %q %q", code, out, errs)
+	}
+	if _, errs, code := run(t, "", "produce", "fresh", "-n", at, "--body", "x"); code != 0 || errs != "" {
+		t.Errorf("there already: %d %q", code, errs)
+	}
+}
+
 func TestProduceKeepsMessageGroupsTogether(t *testing.T) {
 	f := startFake(t)
 	if _, errs, code := run(t, "1\n2\n3\n4", "produce", "orders", "-n", f.addr, "--message-group", "g"); code != 0 {
@@ -287,6 +339,7 @@ func TestClientCommandsSayWhy(t *testing.T) {
 		{[]string{"produce", "orders", "-b", "x", "--property", "UNIQ_KEY=x"}, "reserved"},
 		{[]string{"produce", "orders", "-b", "x", "--delay", "1s", "--priority", "0"}, "--delay and --priority: a message has one of them"},
 		{[]string{"produce", "orders", "-b", "x", "--at", "noon"}, "--at \"noon\" is not a time"},
+		{[]string{"produce", "orders", "-b", ""}, "--body is empty"},
 		{[]string{"produce", "orders", "-b", "x", "--delay", "-1s"}, "--delay is 0 to"},
 		{[]string{"produce", "orders", "-b", "x", "--property", "color"}, "NAME=VALUE"},
 		{[]string{"produce", "orders", "-b", "x", "--key", "a\x02b"}, "separator"},

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +27,7 @@ type produceFlags struct {
 	messageFlags
 	body string
 	turn int32 // round robin over the queues
+	made bool  // the first send makes the topic
 }
 
 func produceCommand() *cobra.Command {
@@ -31,8 +35,10 @@ func produceCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "produce TOPIC",
 		Short: "Send one message, or every line of standard input",
-		Long: "Sends one message with --body, or every line of standard input, and prints their ids. A topic that\n" +
-			"does not exist is made by the broker, with a word about it on standard error.",
+		Long: "Sends one message with --body, or every line of standard input, and prints their ids. Empty lines are\n" +
+			"left out, since brokers refuse messages without a body, and counted on standard error. A topic that does\n" +
+			"not exist is made by the first message that a broker takes, with a word about it there. Messages without\n" +
+			"a message group go to all queues of all brokers in turn, from any one on.",
 		Example: "  bolide produce orders --body hello --tag new\n" +
 			"  bolide produce orders --message-group order-1 < lines.txt\n" +
 			"  bolide produce reminders --body wake --delay 90m",
@@ -46,21 +52,34 @@ func produceCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if c.Flags().Changed("body") && f.body == "" {
+			return errors.New("--body is empty, and brokers refuse messages without a body")
+		}
 		f.open()
 		defer f.close()
 		at, err := f.writable(c, args[0])
 		if err != nil {
 			return err
 		}
+		f.turn = rand.Int32N(math.MaxInt32) // so that the messages of many calls are spread too
 		if c.Flags().Changed("body") {
 			return f.send(c, args[0], at, properties, []byte(f.body))
 		}
 		if interactive(c.InOrStdin()) {
 			fmt.Fprintln(c.ErrOrStderr(), "one message a line, end with Ctrl-D")
 		}
-		return eachLine(c.InOrStdin(), func(line []byte) error {
+		empty := 0
+		err = eachLine(c.InOrStdin(), func(line []byte) error {
+			if len(line) == 0 {
+				empty++
+				return nil
+			}
 			return f.send(c, args[0], at, properties, line)
 		})
+		if empty > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "%s left out: brokers refuse messages without a body\n", counted(empty, "empty line"))
+		}
+		return err
 	}
 	return c
 }
@@ -77,8 +96,7 @@ func (f *produceFlags) writable(c *cobra.Command, topic string) ([]queues, error
 		if templateErr != nil {
 			return nil, err
 		}
-		all = template
-		fmt.Fprintf(c.ErrOrStderr(), "topic %s is new: the broker makes it\n", topic)
+		all, f.made = template, true
 	}
 	var can []queues
 	for _, q := range all {
@@ -138,21 +156,30 @@ func (f *produceFlags) send(c *cobra.Command, topic string, at []queues, propert
 	if err != nil {
 		return err
 	}
+	if f.made {
+		f.made = false
+		fmt.Fprintf(c.ErrOrStderr(), "topic %s was new: %s has made it\n", topic, broker.broker)
+	}
 	fmt.Fprintln(c.OutOrStdout(), id)
 	return nil
 }
 
-// eachLine calls do with every line, without its end.
+// eachLine calls do with every line, without its end; what goes wrong is said with its number.
 func eachLine(r io.Reader, do func([]byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
+	n := 1
+	for ; lines.Scan(); n++ {
 		if err := do(lines.Bytes()); err != nil {
-			return err
+			return fmt.Errorf("line %d of standard input: %w", n, err)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("standard input: %w", err)
+	err := lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("longer than %d bytes", maxLine)
+	}
+	if err != nil {
+		return fmt.Errorf("line %d of standard input: %w", n, err)
 	}
 	return nil
 }
