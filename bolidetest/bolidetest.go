@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -47,7 +48,7 @@ type Option func(*node.Options)
 
 // Setting sets a property under its name in Apache RocketMQ's broker.conf.
 func Setting(name, value string) Option {
-	return func(o *node.Options) { o.Settings[name] = value }
+	return func(o *node.Options) { o.Settings = append(o.Settings, config.Given{Name: name, Value: value}) }
 }
 
 // Data keeps the data in dir, which outlives the server.
@@ -62,10 +63,10 @@ func Start(t testing.TB, options ...Option) *Server {
 	o := node.Options{
 		Roles:       node.All,
 		NamesrvAddr: "127.0.0.1:0", BrokerAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0",
-		Settings: map[string]string{
-			"mappedFileSizeCommitLog": "33554432",
-			"maxHashSlotNum":          "10000",
-			"maxIndexNum":             "40000",
+		Settings: []config.Given{
+			{Name: "mappedFileSizeCommitLog", Value: "33554432"},
+			{Name: "maxHashSlotNum", Value: "10000"},
+			{Name: "maxIndexNum", Value: "40000"},
 		},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}

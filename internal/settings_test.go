@@ -91,8 +91,8 @@ func TestDocumentsSayTheDefaults(t *testing.T) {
 				continue
 			}
 			found++
-			if _, err := config.Check([]byte(m[1] + "=" + m[2])); err != nil {
-				t.Errorf("%s: %q: %v", path, m[0], err)
+			if _, f := config.Take([]config.Given{{Name: m[1], Value: m[2], From: path}}); f.Err() != nil {
+				t.Errorf("%q: %v", m[0], f.Err())
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 )
 
@@ -43,7 +44,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		Roles: node.All, Data: o.Data,
 		NamesrvAddr: o.NamesrvAddr, BrokerAddr: o.BrokerAddr, GRPCAddr: o.GRPCAddr, ProxyAddr: o.ProxyAddr,
 		MetricsAddr: o.MetricsAddr, Advertise: o.Advertise, TLSCert: o.TLSCert, TLSKey: o.TLSKey,
-		Settings: o.Settings, Log: o.Log,
+		Settings: config.FromMap(o.Settings), Log: o.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -240,8 +240,10 @@ func retention(tuned storage.Retention, sc *config.Store) (storage.Retention, er
 		return r, nil
 	}
 	var err error
-	r.DeleteWhen, err = config.Hours(sc.DeleteWhen)
-	return r, err
+	if r.DeleteWhen, err = config.Hours(sc.DeleteWhen); err != nil {
+		return r, fmt.Errorf("deleteWhen: %w", err)
+	}
+	return r, nil
 }
 
 // reconcile brings what the tables say back into what recovery has found (P4).

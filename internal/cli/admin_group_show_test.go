@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 	"github.com/bolidemq/bolide/internal/wire/filter"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -121,7 +122,7 @@ func TestGroupShowSeesPop(t *testing.T) {
 func startBrokerB(t *testing.T, namesrv string) (stop func()) {
 	t.Helper()
 	n, err := node.Start(t.Context(), node.Options{Roles: node.Roles{Broker: true}, Data: filepath.Join(t.TempDir(), "b"), Namesrvs: []string{namesrv},
-		BrokerAddr: "127.0.0.1:0", Settings: map[string]string{"brokerName": "broker-b"}, Log: slog.New(slog.DiscardHandler)})
+		BrokerAddr: "127.0.0.1:0", Settings: []config.Given{{Name: "brokerName", Value: "broker-b"}}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

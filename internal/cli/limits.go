@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/bolidemq/bolide/internal/config"
 )
 
 // Flags with limits refuse what is beyond them while the command line is read, before a
@@ -143,8 +144,7 @@ func (address) Type() string { return "address" }
 
 // hostPort refuses what no client can connect to.
 func hostPort(text string) error {
-	host, port, err := net.SplitHostPort(strings.TrimSpace(text))
-	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || host == "" || n < 1 || n > 65535 {
+	if !config.HostPort(strings.TrimSpace(text)) {
 		return errors.New("is HOST:PORT, such as 127.0.0.1:9876")
 	}
 	return nil

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bolidemq/bolide/internal/broker/register"
+	"github.com/bolidemq/bolide/internal/config"
 )
 
 // namesrvVariable is where Apache's servers, tools and clients find the name servers that
@@ -18,7 +19,7 @@ const namesrvVariable = "NAMESRV_ADDR"
 
 // standardNamesrv is the name server of a client command that names none.
 func standardNamesrv() string {
-	if set := register.SplitAddresses(os.Getenv(namesrvVariable)); len(set) > 0 {
+	if set := config.SplitAddresses(os.Getenv(namesrvVariable)); len(set) > 0 {
 		return strings.Join(set, ";")
 	}
 	return "127.0.0.1:9876"
@@ -27,7 +28,7 @@ func standardNamesrv() string {
 // answering is the first of several servers that takes a connection, the last where no other
 // does: what one of them knows, the others know, too.
 func answering(list string) string {
-	all := register.SplitAddresses(list)
+	all := config.SplitAddresses(list)
 	if len(all) == 0 {
 		return list
 	}
@@ -48,26 +49,27 @@ func (f *serverFlags) nameServers(c *cobra.Command) error {
 	if !f.Roles.Broker {
 		return nil
 	}
-	source, given := "--namesrv", f.Namesrvs
+	source, lists := "--namesrv", f.Namesrvs
 	if !c.Flags().Changed("namesrv") {
-		if list, said := f.Settings["namesrvAddr"]; said {
-			source, given = "namesrvAddr", []string{list}
-		} else if !f.Roles.Namesrv {
-			source, given = namesrvVariable, []string{os.Getenv(namesrvVariable)}
+		said := slices.ContainsFunc(f.Settings, func(g config.Given) bool { return g.Name == "namesrvAddr" })
+		if said || f.Roles.Namesrv {
+			return nil
 		}
+		source, lists = namesrvVariable, []string{os.Getenv(namesrvVariable)}
 	}
 	var all []string
-	for _, list := range given {
-		for _, at := range register.SplitAddresses(list) {
+	for _, list := range lists {
+		for _, at := range config.SplitAddresses(list) {
 			if err := hostPort(at); err != nil {
 				return fmt.Errorf("%s %w, not %q", source, err, list)
 			}
 			all = append(all, at)
 		}
 	}
-	f.Settings["namesrvAddr"], f.Namesrvs = strings.Join(all, ";"), nil
+	f.Namesrvs = nil
+	f.Settings = append(f.Settings, config.Given{Name: "namesrvAddr", Value: strings.Join(all, ";"), From: source})
 	if source == namesrvVariable && len(all) > 0 {
-		f.Log.Info("the environment names the name servers to register with", namesrvVariable, f.Settings["namesrvAddr"])
+		f.Log.Info("the environment names the name servers to register with", namesrvVariable, strings.Join(all, ";"))
 	}
 	return nil
 }

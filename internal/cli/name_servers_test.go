@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 )
 
@@ -48,7 +49,7 @@ func TestNameServersOfABroker(t *testing.T) {
 		{broker, "env:1", "--config none.conf", ""}, // said to be none
 		{broker, "env", "", "NAMESRV_ADDR is HOST:PORT, such as 127.0.0.1:9876, not \"env\""},
 		{broker, "env", "--namesrv flag:1", "flag:1"},
-		{broker, "", "--set namesrvAddr=a:1;b", "namesrvAddr is HOST:PORT, such as 127.0.0.1:9876, not \"a:1;b\""},
+		{broker, "", "--set namesrvAddr=a:1;b", "--set: illegal value of namesrvAddr: \"b\" is not HOST:PORT, such as 127.0.0.1:9876"},
 	} {
 		t.Setenv("NAMESRV_ADDR", c.env)
 		f := &serverFlags{}
@@ -62,15 +63,16 @@ func TestNameServersOfABroker(t *testing.T) {
 		}
 		err := command.ParseFlags(args)
 		if err == nil {
-			err = f.readSettings()
-		}
-		if err == nil {
-			err = f.readApache(command)
+			err = f.readSettings(command)
 		}
 		if err == nil {
 			err = f.nameServers(command)
 		}
-		got := f.Settings["namesrvAddr"]
+		taken, found := config.Take(f.Settings)
+		if err == nil {
+			err = found.Err()
+		}
+		got := taken.Broker.NamesrvAddr
 		if err != nil {
 			got = err.Error()
 		}

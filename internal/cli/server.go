@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 )
 
@@ -103,11 +102,14 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return fmt.Errorf("--log-level %q is not debug, info, warn or error", f.logLevel)
 	}
-	if err := f.readSettings(); err != nil {
+	if err := given(c); err != nil {
 		return err
 	}
-	if err := f.readApache(c); err != nil {
+	if err := f.readSettings(c); err != nil {
 		return err
+	}
+	if err := dataPath(f.Data); err != nil {
+		return fmt.Errorf("--data %w", err)
 	}
 	f.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	f.Out = c.OutOrStdout()
@@ -117,7 +119,6 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if len(f.ignored) > 0 {
 		f.Log.Warn("settings of --apache-config that mean nothing here are passed over", "settings", strings.Join(f.ignored, ", "))
 	}
-
 	if len(f.unguarded) > 0 {
 		f.Log.Warn("this version has no access control, though --apache-config asks for it: everybody who reaches it may read and write", "settings", strings.Join(f.unguarded, ", "))
 	}
@@ -125,11 +126,8 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	ctx := c.Context()
 	f.Began = processStart
 	n, err := node.Start(ctx, f.Options)
-	if errors.Is(err, config.ErrUnknown) {
-		return fmt.Errorf("%w; bolide config lists the settings, and --apache-config takes files of Apache RocketMQ with settings that mean nothing here", err)
-	}
 	if err != nil {
-		return err
+		return explained(err)
 	}
 	newMemory().keep(ctx, n.Failed())
 	// A second Ctrl-C ends the process at once; not within the first second, since some
@@ -145,28 +143,15 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	return nil
 }
 
-// readSettings reads the settings file, then the single settings over it.
-func (f *serverFlags) readSettings() error {
-	f.Settings = map[string]string{}
-	if f.config != "" {
-		text, err := os.ReadFile(f.config)
-		if err != nil {
-			return fmt.Errorf("settings file: %w", err)
+// given refuses flags that are given and say nothing: where a script's variable is not set, the default
+// would take the place of what it was to name.
+func given(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		kind := f.Value.Type()
+		if err == nil && (kind == "string" && f.Value.String() == "" || kind == "stringSlice" && f.Value.String() == "[]") {
+			name, _ := pflag.UnquoteUsage(f)
+			err = fmt.Errorf("--%s is given and empty: it needs a %s, or leave it out", f.Name, name)
 		}
-		list, err := config.ParseProperties(text)
-		if err != nil {
-			return fmt.Errorf("settings file %s: %w", f.config, err)
-		}
-		for _, p := range list {
-			f.Settings[p.Name] = p.Value
-		}
-	}
-	for _, s := range f.settings {
-		key, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return fmt.Errorf("--set %q is not KEY=VALUE", s)
-		}
-		f.Settings[strings.TrimSpace(key)] = strings.TrimSpace(value)
-	}
-	return nil
+	})
+	return err
 }

@@ -56,37 +56,41 @@ func comment(text string) string {
 	return b.String() + line + "\n"
 }
 
-// allowed says what a setting may be.
+// allowed says what a setting may be, and when it counts.
 func allowed(f reflect.StructField) string {
+	switch why := f.Tag.Get("idle"); {
+	case why != "":
+		return form(f) + "; taken, and without effect: " + why
+	case f.Tag.Get("fixed") == "true":
+		return form(f) + "; read at the start"
+	}
+	return form(f) + "; can be changed while the server runs"
+}
+
+// form is what a setting may be.
+func form(f reflect.StructField) string {
 	tag := f.Tag
-	var what string
+	if one := tag.Get("oneof"); one != "" {
+		return strings.ReplaceAll(one, ",", " or ")
+	}
 	switch f.Type.Kind() {
 	case reflect.Bool:
-		what = "true or false"
+		return "true or false"
 	case reflect.String:
-		what = "text"
-		if one := tag.Get("oneof"); one != "" {
-			what = strings.ReplaceAll(one, ",", " or ")
+		if c, ok := checks[tag.Get("check")]; ok {
+			return c.is
 		}
-	default:
-		if what = tag.Get("unit"); what == "" {
-			what = "a number"
-		}
-		low, high := tag.Get("min"), tag.Get("max")
-		switch {
-		case low != "" && high != "":
-			what += ", " + low + " to " + high
-		case low != "":
-			what += ", " + low + " or more"
-		}
+		return "text"
 	}
-	switch why := tag.Get("idle"); {
-	case why != "":
-		what += "; taken, and without effect: " + why
-	case tag.Get("fixed") == "true":
-		what += "; read at the start"
-	default:
-		what += "; can be changed while the server runs"
+	what := tag.Get("unit")
+	if what == "" {
+		what = "a number"
+	}
+	switch low, high := tag.Get("min"), tag.Get("max"); {
+	case low != "" && high != "":
+		what += ", " + low + " to " + high
+	case low != "":
+		what += ", " + low + " or more"
 	}
 	return what
 }

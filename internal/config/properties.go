@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 )
 
 // Errors of setting properties, wrapped with the property's name.
@@ -30,31 +30,15 @@ func Set(target any, name, value string) error {
 			return setField(v.Field(i), field, strings.TrimSpace(value))
 		}
 	}
-	return unknown(name, v.Type())
+	return unknown(name, []any{target})
 }
 
 // Apply changes the properties of several option structs; each is taken by every struct
 // that has it, and must be taken by one.
 func Apply(settings map[string]string, targets ...any) error {
 	for _, name := range sortedNames(settings) {
-		taken := false
-		var missing error
-		for _, target := range targets {
-			err := Set(target, name, settings[name])
-			switch {
-			case err == nil:
-				taken = true
-			case errors.Is(err, ErrUnknown):
-				missing = err
-			default:
-				return err
-			}
-		}
-		if !taken {
-			if missing == nil {
-				missing = fmt.Errorf("%w %q", ErrUnknown, name)
-			}
-			return missing
+		if err := setEach(name, settings[name], targets); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -82,7 +66,7 @@ func WithoutEffect(settings map[string]string, targets ...any) []Idle {
 				} else {
 					used = true
 				}
-				asked = asked || fmt.Sprint(v.Field(i).Interface()) != strings.TrimSpace(settings[name])
+				asked = asked || !strings.EqualFold(fmt.Sprint(v.Field(i).Interface()), strings.TrimSpace(settings[name]))
 			}
 		}
 		if asked && !used {
@@ -90,19 +74,6 @@ func WithoutEffect(settings map[string]string, targets ...any) []Idle {
 		}
 	}
 	return idle
-}
-
-// Hours reads hours of the day as deleteWhen has them: "04" or "04;16".
-func Hours(text string) ([]int, error) {
-	var all []int
-	for part := range strings.SplitSeq(strings.Trim(text, "; "), ";") {
-		hour, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || hour < 0 || hour > 23 {
-			return nil, fmt.Errorf("%w of deleteWhen: %.64q is not an hour of the day, 00 to 23", ErrValue, part)
-		}
-		all = append(all, hour)
-	}
-	return all, nil
 }
 
 // Change applies settings to a published set of options, all or none. Settings that are
@@ -150,29 +121,37 @@ func sortedNames(settings map[string]string) []string {
 }
 
 func setField(v reflect.Value, field reflect.StructField, value string) error {
-	name, tag := field.Tag.Get("prop"), field.Tag
+	name := field.Tag.Get("prop")
+	if err := checkText(name, value); err != nil {
+		return err
+	}
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%w of %s: %s", ErrValue, name, fmt.Sprintf(format, args...))
+	}
+	if value == "" && v.Kind() != reflect.String {
+		return refuse("it is empty (%s); the default is %v", form(field), standard(field))
+	}
 	switch v.Kind() {
 	case reflect.Bool:
-		on, err := strconv.ParseBool(value)
-		if err != nil {
-			return fmt.Errorf("%w of %s: %.64q is not true or false", ErrValue, name, value)
+		// As Java reads it, but what Java takes for false, such as 1 or yes, is refused.
+		if !strings.EqualFold(value, "true") && !strings.EqualFold(value, "false") {
+			return refuse("%.64q is not true or false", value)
 		}
-		v.SetBool(on)
+		v.SetBool(strings.EqualFold(value, "true"))
 	case reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(value, 10, v.Type().Bits())
+		n, err := number(field, value)
 		if err != nil {
-			return fmt.Errorf("%w of %s: %.64q is not a whole number", ErrValue, name, value)
-		}
-		if low, err := strconv.ParseInt(tag.Get("min"), 10, 64); err == nil && n < low {
-			return fmt.Errorf("%w of %s: %d is below the limit %d", ErrValue, name, n, low)
-		}
-		if high, err := strconv.ParseInt(tag.Get("max"), 10, 64); err == nil && n > high {
-			return fmt.Errorf("%w of %s: %d is over the limit %d", ErrValue, name, n, high)
+			return refuse("%s", err)
 		}
 		v.SetInt(n)
 	case reflect.String:
-		if allowed := tag.Get("oneof"); allowed != "" && !slices.Contains(strings.Split(allowed, ","), value) {
-			return fmt.Errorf("%w of %s: %.64q is not one of %s", ErrValue, name, value, allowed)
+		if allowed := field.Tag.Get("oneof"); allowed != "" && !slices.Contains(strings.Split(allowed, ","), value) {
+			return refuse("%.64q is not one of %s. %s", value, allowed, field.Tag.Get("about"))
+		}
+		if c, ok := checks[field.Tag.Get("check")]; ok {
+			if err := c.rule(value); err != nil {
+				return refuse("%s", err)
+			}
 		}
 		v.SetString(value)
 	default:
@@ -182,11 +161,75 @@ func setField(v reflect.Value, field reflect.StructField, value string) error {
 }
 
 // unknown names the setting that was meant, if one is close enough.
-func unknown(name string, typ reflect.Type) error {
-	for i := range typ.NumField() {
-		if known := typ.Field(i).Tag.Get("prop"); known != "" && strings.EqualFold(known, name) {
-			return fmt.Errorf("%w %q: did you mean %s?", ErrUnknown, name, known)
+func unknown(name string, targets []any) error {
+	best, distance := "", 3 // two slips of the finger at most
+	for _, target := range targets {
+		typ := reflect.TypeOf(target).Elem()
+		for i := range typ.NumField() {
+			known := typ.Field(i).Tag.Get("prop")
+			if known == "" {
+				continue
+			}
+			if d := slips(strings.ToLower(known), strings.ToLower(name), distance); d < distance {
+				best, distance = known, d
+			}
 		}
 	}
+	if best != "" {
+		return fmt.Errorf("%w %.64q: did you mean %s?", ErrUnknown, name, best)
+	}
 	return fmt.Errorf("%w %.64q", ErrUnknown, name)
+}
+
+// slips is how many letters are missing, too many or others in one of two words, or most
+// where it is more.
+func slips(a, b string, most int) int {
+	if len(a)-len(b) >= most || len(b)-len(a) >= most {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			row[j+1] = min(above, row[j]) + 1
+			if a[i] == b[j] {
+				row[j+1] = min(row[j+1], corner)
+			} else {
+				row[j+1] = min(row[j+1], corner+1)
+			}
+			corner = above
+		}
+	}
+	return min(row[len(b)], most)
+}
+
+// isSetting reports whether some options have a setting of this name.
+func isSetting(name string) bool { return settingNames()[name] }
+
+var settingNames = sync.OnceValue(func() map[string]bool {
+	all := make(map[string]bool)
+	o := Default()
+	for _, target := range o.targets() {
+		for _, p := range List(target) {
+			all[p.Name] = true
+		}
+	}
+	return all
+})
+
+// standard is a setting's default.
+func standard(field reflect.StructField) any {
+	o := Default()
+	for _, target := range o.targets() {
+		v := reflect.ValueOf(target).Elem()
+		if f, ok := v.Type().FieldByName(field.Name); ok && f.Tag == field.Tag {
+			return v.FieldByIndex(f.Index).Interface()
+		}
+	}
+	return ""
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -14,16 +13,36 @@ func TestSet(t *testing.T) {
 		err         error
 		says        string
 	}{
-		{"autoCreateTopicEnable", "false", nil, ""},
+		{"autoCreateTopicEnable", " False ", nil, ""},
 		{"defaultTopicQueueNums", " 4 ", nil, ""},
 		{"brokerName", "b1", nil, ""},
 		{"defaultTopicQueueNums", "0", ErrValue, "below the limit 1"},
 		{"defaultTopicQueueNums", "70000", ErrValue, "over the limit 65535"},
 		{"defaultTopicQueueNums", "four", ErrValue, "whole number"},
-		{"defaultTopicQueueNums", "99999999999", ErrValue, "whole number"},
+		{"defaultTopicQueueNums", "99999999999", ErrValue, "over the limit 65535 (queues, 1 to 65535)"},
+		{"defaultTopicQueueNums", "99999999999999999999", ErrValue, "over the limit 65535"},
+		{"brokerId", "99999999999999999999", ErrValue, "over the limit 9223372036854775807"},
+		{"defaultTopicQueueNums", "-99999999999999999999", ErrValue, "below the limit 1"},
+		{"defaultTopicQueueNums", "", ErrValue, "it is empty (queues, 1 to 65535); the default is 8"},
+		{"defaultTopicQueueNums", "1,000", ErrValue, `"1,000" is not a whole number (queues, 1 to 65535); write 1000`},
+		{"autoCreateTopicEnable", "1", ErrValue, "true or false"},
+		{"channelExpiredTimeout", "2m", ErrValue, `"2m" is not a whole number (ms, 1000 to 3153600000000); write 120000`},
+		{"brokerPermission", "9", ErrValue, "9 is not one of 6,4,2,0. What the broker as a whole allows: 6 is to read and to write, 4 to read, 2 to write, 0 neither."},
+		{"brokerPermission", "2", nil, ""},
+		{"brokerName", "", ErrValue, "it is empty"},
+		{"brokerName", "two words", ErrValue, `"two words" has ' '; a name has letters`},
+		{"brokerName", `"b"`, ErrValue, `"b": the quotes are a part of the value; write brokerName=b`},
+		{"brokerName", "b # the first", ErrValue, "write brokerName=b"},
+		{"brokerName", strings.Repeat("b", 128), ErrValue, "it has 128 bytes, the limit is 127"},
+		{"msgTraceTopicName", "a.b", ErrValue, "has a dot"},
+		{"namesrvAddr", "foo", ErrValue, `"foo" is not HOST:PORT, such as 127.0.0.1:9876`},
+		{"namesrvAddr", "", nil, ""},
+		{"regionId", "a\x01b", ErrValue, "not to be seen"},
 		{"autoCreateTopicEnable", "maybe", ErrValue, "true or false"},
 		{"defaultMessageRequestMode", "PUSH", ErrValue, "PULL,POP"},
 		{"autocreatetopicenable", "true", ErrUnknown, "did you mean autoCreateTopicEnable"},
+		{"fileReserveTime", "1", ErrUnknown, `unknown setting "fileReserveTime"`}, // is a store's
+		{"brokerNme", "b", ErrUnknown, "did you mean brokerName?"},
 		{"noSuchThing", "1", ErrUnknown, "noSuchThing"},
 	} {
 		err := Set(&b, c.name, c.value)
@@ -53,21 +72,12 @@ func TestWithoutEffect(t *testing.T) {
 	s, b := DefaultStore(), DefaultBroker()
 	got := WithoutEffect(map[string]string{
 		"timerPrecisionMs":    "500",   // nothing looks at it
-		"recallMessageEnable": "true",  // the same, but it is the default
+		"messageIndexEnable":  "TRUE",  // the same, but it is the default
 		"fileReservedTime":    "48",    // has an effect
 		"recallMessageEnablE": "false", // unknown, which is another's to say
 	}, &s, &b)
 	if len(got) != 1 || got[0].Name != "timerPrecisionMs" || !strings.Contains(got[0].Why, "millisecond") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestHours(t *testing.T) {
-	for text, want := range map[string]string{"04": "[4]", "04;16": "[4 16]", " 4 ; 23;": "[4 23]", "24": "", "": "", "four": "", "-1": ""} {
-		got, err := Hours(text)
-		if want == "" && !errors.Is(err, ErrValue) || want != "" && (err != nil || fmt.Sprint(got) != want) {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -23,7 +24,7 @@ func startNode(t *testing.T, roles node.Roles, namesrvs []string, settings map[s
 	if !roles.Broker {
 		all = nil
 	}
-	n, err := node.Start(t.Context(), node.Options{Roles: roles, Data: t.TempDir(), Namesrvs: namesrvs, Settings: all,
+	n, err := node.Start(t.Context(), node.Options{Roles: roles, Data: t.TempDir(), Namesrvs: namesrvs, Settings: config.FromMap(all),
 		NamesrvAddr: "127.0.0.1:0", BrokerAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)

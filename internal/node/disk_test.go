@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage/storetest"
 	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -27,7 +28,7 @@ func startOn(t *testing.T, fs vfs.FS, dir string) *server {
 	t.Helper()
 	n, err := Start(t.Context(), Options{Roles: All, Data: dir, FS: fs, Log: slog.New(slog.DiscardHandler),
 		NamesrvAddr: "127.0.0.1:0", BrokerAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0",
-		Settings: map[string]string{"mappedFileSizeCommitLog": "33554432", "maxHashSlotNum": "10000", "maxIndexNum": "40000"}})
+		Settings: config.FromMap(map[string]string{"mappedFileSizeCommitLog": "33554432", "maxHashSlotNum": "10000", "maxIndexNum": "40000"})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,10 +68,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var warnings []string
-	for _, idle := range settings.idle {
-		warnings = append(warnings, "setting "+idle.Name+" has no effect: "+idle.Why)
-	}
+	warnings := settings.warnings
 	if o.Roles.Broker && !o.Roles.Namesrv && settings.broker.Get().NamesrvAddr == "" {
 		warnings = append(warnings, "no name server is named, by --namesrv, namesrvAddr or NAMESRV_ADDR: clients do not find this broker")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/config"
 )
 
 // Roles are the parts that a node runs.
@@ -34,8 +35,9 @@ type Options struct {
 
 	ReadyFile string // written when every listener serves
 
-	// Settings are properties under Apache RocketMQ's names. An unknown one is an error.
-	Settings map[string]string
+	// Settings are properties under Apache RocketMQ's names, each over those before it. One
+	// that is not sound ends the start.
+	Settings []config.Given
 
 	Began time.Time // when this start began, for the line that says how long it took
 

@@ -2,9 +2,9 @@ package publish
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/bolidemq/bolide/internal/config"
 )
 
 // Levels are the delays of levels 1, 2, …; level n has its messages in queue n−1 of the
@@ -22,20 +22,11 @@ func DefaultLevels() Levels {
 
 // ParseLevels reads the text of messageDelayLevel.
 func ParseLevels(text string) (Levels, error) {
-	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
-	var l Levels
-	for _, word := range strings.Fields(text) {
-		unit := units[word[len(word)-1]]
-		n, err := strconv.ParseInt(word[:len(word)-1], 10, 32)
-		if unit == 0 || err != nil || n < 0 {
-			return nil, fmt.Errorf("messageDelayLevel: %q is not a number followed by s, m, h or d", word)
-		}
-		l = append(l, time.Duration(n)*unit)
+	delays, err := config.Delays(text)
+	if err != nil {
+		return nil, fmt.Errorf("messageDelayLevel: %w", err)
 	}
-	if len(l) == 0 {
-		return nil, fmt.Errorf("messageDelayLevel names no level")
-	}
-	return l, nil
+	return delays, nil
 }
 
 // Clamp is the level that a message with this level really has.

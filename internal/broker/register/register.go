@@ -20,10 +20,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
@@ -221,7 +219,7 @@ func (r *Registration) Run(ctx context.Context) error {
 	spread := lifecycle.New(r.o.Log)
 	spread.Go("new topics", r.spreading)
 	for {
-		addresses := SplitAddresses(r.o.Config.Get().NamesrvAddr)
+		addresses := config.SplitAddresses(r.o.Config.Get().NamesrvAddr)
 		for _, addr := range addresses {
 			if groups[addr] == nil {
 				groups[addr] = r.connect(addr)
@@ -255,16 +253,4 @@ func (r *Registration) connect(addr string) *lifecycle.Group {
 	g := lifecycle.New(r.o.Log)
 	g.Go("registration with "+addr, l.run)
 	return g
-}
-
-// SplitAddresses reads a list of name servers: HOST:PORT;HOST:PORT.
-func SplitAddresses(list string) []string {
-	var out []string
-	for part := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == ';' || c == ',' || unicode.IsSpace(c) }) {
-		part = strings.TrimPrefix(strings.TrimPrefix(part, "http://"), "https://")
-		if part != "" && !slices.Contains(out, part) {
-			out = append(out, part)
-		}
-	}
-	return out
 }

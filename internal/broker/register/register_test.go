@@ -5,13 +5,6 @@ import "testing"
 // The registration as a whole is tested against a real name server, in
 // front/namesrvrpc/register_test.go.
 
-func TestSplitAddresses(t *testing.T) {
-	got := SplitAddresses(" a:1;b:2 ;\thttp://c:3,a:1;;\n")
-	if len(got) != 3 || got[0] != "a:1" || got[1] != "b:2" || got[2] != "c:3" {
-		t.Fatal(got)
-	}
-}
-
 func TestAnnouncementIsToldOnce(t *testing.T) {
 	for _, waiting := range []int{1, 3} {
 		told := 0
