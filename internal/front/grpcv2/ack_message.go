@@ -71,9 +71,9 @@ func (s *Service) ackMessage(call *h2.Call) {
 	if err := c.read(call.Message()); err != nil {
 		c.release()
 		call.Fail(codes.Internal, "the request can't be read: "+err.Error())
+		s.calls.end()
 		return
 	}
-	s.calls.begin()
 	c.s, c.call = s, call
 	if err := s.tryAck(c); err != nil {
 		c.code, c.text = s.codeOf("AckMessage", err)

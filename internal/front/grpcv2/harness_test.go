@@ -71,6 +71,9 @@ func (f *fakeBroker) topic(name string, kind proxy.Kind) {
 }
 
 func (f *fakeBroker) Route(_ context.Context, topic string) (*proxy.Route, error) {
+	if topic == "broken" {
+		panic("as asked")
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.routes[topic]; r != nil {

@@ -131,6 +131,46 @@ func TestDrainAnswersLongPolls(t *testing.T) {
 	wantStatus(t, "drained", <-answered, v2.Code_MESSAGE_NOT_FOUND, "no new message")
 }
 
+// A handler that panics ends its connection; the next stop does not wait for its call, and
+// waits for others.
+func TestDrainAfterAPanic(t *testing.T) {
+	h := newHarness(t)
+	h.topic("orders", proxy.KindNormal)
+	for what, call := range map[string]func() error{
+		"send": func() error {
+			_, err := h.client.SendMessage(h.as("c"), &v2.SendMessageRequest{Messages: []*v2.Message{normal("broken", "01")}})
+			return err
+		},
+		"receive": func() error {
+			stream, err := h.client.ReceiveMessage(h.as("c"), h.receiveRequest("broken"))
+			if err == nil {
+				_, err = stream.Recv()
+			}
+			return err
+		},
+	} {
+		if err := call(); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	h.sendOne(normal("orders", "01")) // on a new connection
+	h.service.calls.begin()
+	drained := make(chan error, 1)
+	limit, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	idle := h.service.calls.idle()
+	go func() { drained <- h.service.Drain(limit) }()
+	select {
+	case <-idle:
+		t.Error("a call that goes on is not waited for")
+	default:
+	}
+	h.service.calls.end()
+	if err := <-drained; err != nil {
+		t.Errorf("it waits for calls that nobody ends: %v", err)
+	}
+}
+
 // A client that does not read its answers fills the memory up to a limit, not beyond, and
 // others go on when it is gone.
 func TestClientThatDoesNotRead(t *testing.T) {

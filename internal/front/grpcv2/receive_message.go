@@ -44,7 +44,6 @@ func (s *Service) ReceiveMessage(*v2.ReceiveMessageRequest, grpc.ServerStreaming
 // receiveMessage serves the RPC. While it waits for messages it is an entry in the
 // broker's long polls and in s.receives, and no goroutine.
 func (s *Service) receiveMessage(call *h2.Call) {
-	s.calls.begin()
 	r := &receive{s: s, call: call}
 	var req v2.ReceiveMessageRequest
 	if err := proto.Unmarshal(call.Message(), &req); err != nil {

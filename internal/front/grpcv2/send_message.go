@@ -72,9 +72,9 @@ func (s *Service) sendMessage(call *h2.Call) {
 	if err := c.read(call.Message()); err != nil {
 		c.release()
 		call.Fail(codes.Internal, "the request can't be read: "+err.Error())
+		s.calls.end()
 		return
 	}
-	s.calls.begin()
 	c.s, c.call = s, call
 	if err := s.trySend(c); err != nil {
 		c.finish(proxy.Sent{}, err)

@@ -89,9 +89,26 @@ const (
 // Register makes srv serve s.
 func (s *Service) Register(srv *h2.Server) {
 	v2.RegisterMessagingServiceServer(srv, s)
-	srv.Direct(v2.MessagingService_SendMessage_FullMethodName, maxSend, s.sendMessage)
-	srv.Direct(v2.MessagingService_ReceiveMessage_FullMethodName, maxPlain, s.receiveMessage)
-	srv.Direct(v2.MessagingService_AckMessage_FullMethodName, maxPlain, s.ackMessage)
+	srv.Direct(v2.MessagingService_SendMessage_FullMethodName, maxSend, s.direct(s.sendMessage))
+	srv.Direct(v2.MessagingService_ReceiveMessage_FullMethodName, maxPlain, s.direct(s.receiveMessage))
+	srv.Direct(v2.MessagingService_AckMessage_FullMethodName, maxPlain, s.direct(s.ackMessage))
+}
+
+// direct counts the calls of a handler that runs on its connection's reader. The handler, or
+// whoever it hands a call to, ends it; of one that has panicked nobody knows whether it will
+// be ended.
+func (s *Service) direct(handle func(*h2.Call)) func(*h2.Call) {
+	return func(call *h2.Call) {
+		s.calls.begin()
+		handled := false
+		defer func() {
+			if !handled {
+				s.calls.lose()
+			}
+		}()
+		handle(call)
+		handled = true
+	}
 }
 
 // Drain answers what waits for messages and returns when no call is left but telemetry
@@ -107,12 +124,15 @@ func (s *Service) Drain(ctx context.Context) error {
 	}
 }
 
-// running counts the calls that Drain waits for.
+// running counts the calls that Drain waits for. It does not wait for as many as were lost:
+// rather one too few, whose answer still has the time that h2.Server.Stop leaves it, than one
+// that never ends.
 type running struct {
 	mu struct {
 		sync.Mutex
 		n    int
-		none chan struct{} // closed when n falls to 0; nil until somebody asks
+		lost int
+		none chan struct{} // closed when n falls to lost; nil until somebody asks
 	}
 }
 
@@ -124,17 +144,29 @@ func (r *running) begin() {
 
 func (r *running) end() {
 	r.mu.Lock()
-	if r.mu.n--; r.mu.n == 0 && r.mu.none != nil {
+	r.mu.n--
+	r.tellLocked()
+	r.mu.Unlock()
+}
+
+func (r *running) lose() {
+	r.mu.Lock()
+	r.mu.lost++
+	r.tellLocked()
+	r.mu.Unlock()
+}
+
+func (r *running) tellLocked() {
+	if r.mu.n <= r.mu.lost && r.mu.none != nil {
 		close(r.mu.none)
 		r.mu.none = nil
 	}
-	r.mu.Unlock()
 }
 
 func (r *running) idle() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.n == 0 {
+	if r.mu.n <= r.mu.lost {
 		none := make(chan struct{})
 		close(none)
 		return none

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -186,6 +187,60 @@ func TestSmallPartsAreBounded(t *testing.T) {
 	r.call(3, receivePath, wire) // in one piece: nothing to count
 	if h := r.until(http2.FrameHeaders).(*http2.MetaHeadersFrame); h.StreamEnded() {
 		t.Error("a complete request is refused")
+	}
+}
+
+// TestHeadersOfAllCallsAreBounded: calls that wait keep their headers; those that have no room
+// for theirs are refused, for the client to try again, until others have ended.
+func TestHeadersOfAllCallsAreBounded(t *testing.T) {
+	f, _ := newHeld(t)
+	r := f.raw(t)
+	large := r.headers(append(callHeaders(telemetryPath), "a", strings.Repeat("x", 50<<10))...)
+	begin := func(id uint32) {
+		for rest, first := large, true; len(rest) > 0; first = false {
+			part := rest[:min(len(rest), maxFrame)]
+			rest = rest[len(part):]
+			if first {
+				r.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: part, EndHeaders: len(rest) == 0})
+			} else {
+				r.fr.WriteContinuation(id, len(rest) == 0, part)
+			}
+		}
+	}
+	held := func() (bytes, calls int) {
+		for _, c := range f.server.conns() {
+			c.mu.Lock()
+			bytes, calls = bytes+c.mu.held, calls+len(c.mu.calls)
+			c.mu.Unlock()
+		}
+		return bytes, calls
+	}
+	const many = 400 // of which 16 MiB take some 320
+	id := uint32(1)
+	for range many {
+		begin(id)
+		id += 2
+	}
+	if reset := r.until(http2.FrameRSTStream).(*http2.RSTStreamFrame); reset.ErrCode != http2.ErrCodeRefusedStream || reset.StreamID < 600 {
+		t.Errorf("call %d was refused with %v", reset.StreamID/2, reset.ErrCode)
+	}
+	r.ping(0)
+	bytes, calls := held()
+	if bytes > 16<<20 || calls < 300 || calls > 330 {
+		t.Errorf("%d calls keep %d bytes of headers", calls, bytes)
+	}
+	r.fr.WriteRSTStream(1, http2.ErrCodeCancel)
+	begin(id)
+	r.ping(0)
+	if _, n := held(); n != calls {
+		t.Errorf("%d calls when one had made room for another, %d before", n, calls)
+	}
+	for ended := uint32(3); ended <= id; ended += 2 {
+		r.fr.WriteRSTStream(ended, http2.ErrCodeCancel)
+	}
+	r.ping(0)
+	if bytes, calls = held(); bytes != 0 || calls != 0 {
+		t.Errorf("at the end %d calls keep %d bytes of headers", calls, bytes)
 	}
 }
 

@@ -18,6 +18,7 @@ type Call struct {
 	method   *method
 	fields   []Field
 	store    [12]Field // what fields usually needs
+	size     int       // of fields, as HTTP/2 counts
 	deadline time.Time // zero: none
 
 	// The reader's alone, until the request is complete.

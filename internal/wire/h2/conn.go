@@ -62,6 +62,7 @@ type Conn struct {
 		maxFrame      int
 
 		calls   map[uint32]*Call
+		held    int     // bytes of their headers
 		blocked []*Call // whose answers wait for a window or for room, oldest first
 		running int     // handlers that are goroutines
 	}
@@ -131,6 +132,25 @@ func (c *Conn) doneLocked() bool {
 	return c.mu.leaving && c.mu.closed == nil && !c.mu.corked && !c.mu.writing && len(c.mu.calls) == 0 && c.mu.unsent == 0
 }
 
+// addLocked takes a call in, unless there are too many, or the headers of those there are take
+// too much room: a long poll keeps its own for as long as it waits.
+func (c *Conn) addLocked(k *Call) bool {
+	limits := &c.server.limits
+	if c.mu.leaving || len(c.mu.calls) >= limits.Streams || c.mu.running >= limits.Streams || c.mu.held+k.size > limits.AllHeaders {
+		return false
+	}
+	k.window = c.mu.initialWindow
+	c.mu.calls[k.id] = k
+	c.mu.held += k.size
+	return true
+}
+
+// dropLocked takes a call out.
+func (c *Conn) dropLocked(k *Call) {
+	delete(c.mu.calls, k.id)
+	c.mu.held -= k.size
+}
+
 // end runs on the reader after the last frame: whoever still waits is told.
 func (c *Conn) end() {
 	c.cancel()
@@ -141,7 +161,7 @@ func (c *Conn) end() {
 		out, c.mu.out = c.mu.out, nil
 	}
 	calls := c.mu.calls
-	c.mu.calls, c.mu.blocked = map[uint32]*Call{}, nil
+	c.mu.calls, c.mu.blocked, c.mu.held = map[uint32]*Call{}, nil, 0
 	for _, k := range calls {
 		k.gone = true
 	}

@@ -8,10 +8,10 @@
 //
 // Invariants: many frames per read, one write for many answers; a direct handler runs on
 // its connection's reader and never blocks it; at most one goroutine writes to a
-// connection at any time; what a peer sends is bounded by the windows it was granted, what
-// waits for it by the windows it grants and by maxUnsent; a peer that does not take what
-// is written is cut. A call ends exactly once: by its answer, its failure, the peer's
-// reset or its connection's end.
+// connection at any time; what a peer sends is bounded by the windows it was granted and by
+// the limits for headers, what waits for it by the windows it grants and by maxUnsent; a peer
+// that does not take what is written is cut. A call ends exactly once: by its answer, its
+// failure, the peer's reset or its connection's end.
 //
 // Neighbours: listen hands it connections; front/grpcv2 describes the service and handles
 // the calls; node starts and stops it.
@@ -37,6 +37,7 @@ var (
 type Limits struct {
 	Streams     int           // calls at a time; 10,000
 	Headers     int           // bytes of the headers of a call, as HTTP/2 counts them; 64 KiB
+	AllHeaders  int           // bytes of the headers of all its calls; 16 MiB
 	Message     int           // bytes of a request, where Server.Direct says nothing else; 4 MiB
 	Unsent      int           // unsent bytes above which nothing more is read; 4 MiB
 	Ping        time.Duration // silence after which the peer is asked whether it is there; 30 s
@@ -57,6 +58,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	orInt(&l.Streams, 10_000)
 	orInt(&l.Headers, 64<<10)
+	orInt(&l.AllHeaders, 16<<20)
 	orInt(&l.Message, 4<<20)
 	orInt(&l.Unsent, 4<<20)
 	orTime(&l.Ping, 30*time.Second)

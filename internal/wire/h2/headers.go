@@ -93,7 +93,7 @@ func (c *Conn) headersRead() error {
 	if b.size > b.most {
 		return c.refuseHTTP(431)
 	}
-	k := &Call{conn: c, id: b.stream, granted: streamWindow, ended: b.last}
+	k := &Call{conn: c, id: b.stream, size: b.size, granted: streamWindow, ended: b.last}
 	path, status, err := k.readHeaders(b.fields)
 	switch {
 	case err != nil:
@@ -103,14 +103,11 @@ func (c *Conn) headersRead() error {
 	}
 	k.method = c.server.methods[path]
 	c.mu.Lock()
-	switch {
-	case c.mu.leaving, len(c.mu.calls) >= c.server.limits.Streams, c.mu.running >= c.server.limits.Streams:
-		c.mu.Unlock()
+	added := c.addLocked(k)
+	c.mu.Unlock()
+	if !added {
 		return streamError{b.stream, refusedStream, "no more calls"}
 	}
-	k.window = c.mu.initialWindow
-	c.mu.calls[k.id] = k
-	c.mu.Unlock()
 	return k.begin(path)
 }
 

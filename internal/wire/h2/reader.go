@@ -309,7 +309,7 @@ func (c *Conn) remove(id uint32) *Call {
 	k := c.mu.calls[id]
 	if k != nil {
 		k.gone = true
-		delete(c.mu.calls, id)
+		c.dropLocked(k)
 	}
 	return k
 }

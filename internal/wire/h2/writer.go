@@ -262,5 +262,5 @@ func (k *Call) trailerLocked(out *Buffer) {
 	}
 	k.over = true
 	k.uncountLocked()
-	delete(c.mu.calls, k.id)
+	c.dropLocked(k)
 }
