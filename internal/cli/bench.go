@@ -63,7 +63,7 @@ func (f *benchFlags) workload(name, short string, more func(*workloadFlags, *pfl
 	var w workloadFlags
 	more(&w, c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := w.check(c); err != nil {
+		if err := errors.Join(w.check(), benchRun{&w, f, name}.checkVain(c)); err != nil {
 			return err
 		}
 		if err := processes(f.pids).check(); err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,20 +32,10 @@ const (
 	longestInvisible = 72 * time.Hour
 )
 
-// check refuses flags that contradict one another.
-func (w *workloadFlags) check(c *cobra.Command) error {
+// check refuses more than a run can be asked for.
+func (w *workloadFlags) check() error {
 	if w.duration > 0 && float64(w.rate)*w.duration.Seconds() > mostMessages {
 		return fmt.Errorf("--rate %d for --duration %s are more than %d messages", w.rate, brief(w.duration), mostMessages)
-	}
-	counted := w.together || w.rate == 0 && c.Name() != "timer" && c.Name() != "idle"
-	switch {
-	case !c.Flags().Changed("count") || counted:
-	case c.Name() == "idle":
-		return errors.New("--count says nothing here: --transactions and --pending say how many messages there are")
-	case c.Name() == "timer":
-		return errors.New("--count is for timers --together: --rate and --duration say how many messages there are otherwise")
-	default:
-		return errors.New("--count says nothing here: --rate and --duration say how many messages there are")
 	}
 	return nil
 }

@@ -321,7 +321,10 @@ var errIncomplete = errors.New("not complete")
 // bench runs the generator once.
 func (m *measurer) bench(ctx context.Context, s *servers.Server, w workload, part float64) (r bench.Result, err error) {
 	args := append([]string{"bench"}, w.args...)
-	args = append(args, "--json", "--quiet", "--namesrv", s.Namesrv, "--grpc", s.GRPC)
+	args = append(args, "--json", "--quiet", "--namesrv", s.Namesrv)
+	if slices.Contains(args, "grpc") || slices.Contains(args, "lite") { // elsewhere it would be refused
+		args = append(args, "--grpc", s.GRPC)
+	}
 	if w.count > 0 {
 		args = append(args, "--count", fmt.Sprint(max(1000, int(float64(w.count)*m.scale*part))))
 	}
