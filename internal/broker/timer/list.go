@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -23,13 +24,15 @@ func (w *Wheel) Counts() map[string]int64 {
 // Waiting is a message that waits for its time.
 type Waiting struct {
 	Topic    string
-	Due      int64
+	Due      int64  // what the machine's clock will show then
 	UniqKey  string // "" when its record can't be read
 	Size     int32  // of its record
 	Recalled bool   // it is being taken back
 }
 
-// List are the next messages of a topic, or of all, that wait for their time.
+// List are the next messages of a topic, or of all, that wait for their time. A delay that ends
+// before the machine's clock shows it, because that was set back, is listed with what it will
+// show; which messages are the next is not asked anew for it.
 func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
 	var list []entry
 	m := &w.mu
@@ -69,9 +72,13 @@ func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
 	records, release := w.o.Store.ReadMany(placesOf(list))
 	defer release()
 	out := make([]Waiting, len(list))
+	now, wall := w.o.Clock.Read()
 	for i := range list {
 		e := &list[i]
 		out[i] = Waiting{Topic: e.topic, Due: e.due, Size: e.size}
+		if e.relative {
+			out[i].Due -= now - wall
+		}
 		if r, err := w.read(e, records[i]); err == nil {
 			out[i].UniqKey = string(append([]byte(nil), r.m.UniqueID()...))
 		}
@@ -80,6 +87,7 @@ func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
 		m.Unlock()
 		out[i].Recalled = c != nil && c.recalls != nil
 	}
+	slices.SortStableFunc(out, func(a, b Waiting) int { return cmp.Compare(a.Due, b.Due) })
 	return out, nil
 }
 

@@ -80,6 +80,35 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
+// The machine's clock is set back: those that wait are listed with what it will show when they
+// come, a delay as far off as it is.
+func TestListAfterClockSetBack(t *testing.T) {
+	t.Parallel()
+	c := clock.New()
+	b := yearly(t, brokertest.Options{Clock: c}, "T")
+	send(t, b, "T", "time", at(c.WallMilli()+time.Hour.Milliseconds()))
+	send(t, b, "T", "delay", after(2*time.Hour))
+	b.Dispatched()
+	list := func() (text string) {
+		t.Helper()
+		all, err := b.Wheel.List("T", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			text += fmt.Sprintf("%s in %s; ", one.UniqKey, (time.Duration(one.Due-c.WallMilli()) * time.Millisecond).Round(10*time.Minute))
+		}
+		return text
+	}
+	if got := list(); got != "time in 1h0m0s; delay in 2h0m0s; " {
+		t.Errorf("before: %s", got)
+	}
+	c.Step(-3 * time.Hour)
+	if got := list(); got != "delay in 2h0m0s; time in 4h0m0s; " {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
 // The machine's clock is set back before a restart: a delay takes as long as it was to take, be it
 // sent before or after, and whether that is more or less than the clock was set back by. How long
 // the server was down does not count; how long it idled before that does, where it was stopped.
