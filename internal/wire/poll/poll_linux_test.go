@@ -151,6 +151,31 @@ func ask(t *testing.T, peer net.Conn) {
 	}
 }
 
+// Between bursts that are far apart the leader dozes, and hears of each of them; the end of the
+// poller finds it dozing.
+func TestFarApart(t *testing.T) {
+	p := start(t)
+	one, peer := pair(t, p)
+	two, other := pair(t, p)
+	ends := []<-chan error{echo(t, one), echo(t, two)}
+	apart := time.NewTicker(15 * time.Millisecond)
+	defer apart.Stop()
+	for range 20 {
+		<-apart.C
+		ask(t, peer)
+		ask(t, other)
+		ask(t, peer)
+	}
+	peer.Close()
+	other.Close()
+	for _, ended := range ends {
+		if err := wait(t, "the end", ended); err != io.EOF {
+			t.Error(err)
+		}
+	}
+	<-apart.C
+}
+
 // However many connections are held up by what serves them, the others are served.
 func TestHeldUp(t *testing.T) {
 	p := start(t)

@@ -20,7 +20,7 @@ const (
 	// takeOver is how often the watch looks whether the leader is held up.
 	takeOver = 2 * time.Millisecond
 	// calm is how long nothing has happened when the watch rests.
-	calm = 100 * time.Millisecond
+	calm = 3 * takeOver
 	// maxIdle is how many goroutines wait to lead when there is little to do.
 	maxIdle = 4
 	// plenty is how much at once says that there is more to do than one request.
@@ -30,6 +30,8 @@ const (
 // Poller watches connections.
 type Poller struct {
 	epoll int
+	doze  *doze
+	gaps  gaps // the leader's
 	tasks lifecycle.Tasks
 	late  lifecycle.Tasks // connections that end after Run
 
@@ -58,7 +60,12 @@ func New(log *slog.Logger) (*Poller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	p := &Poller{epoll: epoll, token: make(chan struct{}, 1), wake: make(chan struct{}, 1), ended: make(chan struct{}), failed: make(chan error, 1)}
+	doze, err := newDoze(epoll)
+	if err != nil {
+		unix.Close(epoll)
+		return nil, err
+	}
+	p := &Poller{epoll: epoll, doze: doze, token: make(chan struct{}, 1), wake: make(chan struct{}, 1), ended: make(chan struct{}), failed: make(chan error, 1)}
 	p.tasks.Log, p.late.Log = log, log
 	p.mu.conns = map[int32]*Conn{}
 	p.token <- struct{}{}
@@ -84,6 +91,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	_, _ = unix.Write(stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	p.tasks.Wait()
 	unix.Close(stop)
+	p.doze.close()
 	unix.Close(p.epoll)
 	return err
 }
@@ -200,7 +208,7 @@ func (p *Poller) rest() bool {
 func (p *Poller) lead() bool {
 	var events [1]unix.EpollEvent
 	busy := p.wait(events[:], 0)
-	if !busy && !p.wait(events[:], -1) {
+	if !busy && !p.waitLong(events[:]) {
 		return true
 	}
 	select {
@@ -233,6 +241,19 @@ func (p *Poller) lead() bool {
 func (p *Poller) wait(events []unix.EpollEvent, ms int) bool {
 	n, _ := unix.EpollWait(p.epoll, events, ms)
 	return n > 0
+}
+
+// waitLong waits until something happens, and reports whether it has.
+func (p *Poller) waitLong(events []unix.EpollEvent) (happened bool) {
+	began := time.Now()
+	if !p.gaps.last() {
+		happened = p.wait(events, -1)
+	} else if happened = p.wait(events, brief); !happened {
+		p.doze.until(p.epoll)
+		happened = p.wait(events, 0)
+	}
+	p.gaps.ended(time.Since(began))
+	return happened
 }
 
 // release gives the lead of a turn to somebody else, unless that has happened.
