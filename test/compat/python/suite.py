@@ -4,6 +4,8 @@ The environment names the gRPC address, topics and a group that exist, and the n
 messages of the large cases. Each case prints one line, PASS or FAIL. Cases that wait for
 real time run beside the others.
 """
+import collections
+import contextlib
 import os
 import threading
 import time
@@ -41,17 +43,31 @@ def sample(topic, n):
     return m
 
 
+@contextlib.contextmanager
+def running(*clients):
+    """Clients that run within the block: it gets the only one, or all."""
+    with contextlib.ExitStack() as started:
+        for c in clients:
+            c.startup()
+            started.callback(c.shutdown)
+        yield clients[0] if len(clients) == 1 else clients
+
+
+def producer_of(topic, **more):
+    return Producer(config(), (topic,), **more)
+
+
+def consumer_of(topic, group, expression=None, await_duration=5):
+    return SimpleConsumer(config(), group, {topic: expression or FilterExpression()}, await_duration=await_duration)
+
+
 def send_all(topic, numbers, group=None):
-    producer = Producer(config(), (topic,))
-    producer.startup()
-    try:
+    with running(producer_of(topic)) as producer:
         for n in numbers:
             m = sample(topic, n)
             if group:
                 m.message_group = group(n)
             producer.send(m)
-    finally:
-        producer.shutdown()
 
 
 def number(m):
@@ -83,7 +99,7 @@ def receive(consumer, count, invisible):
 
 
 def receive_until(consumer, limit, enough, received):
-    """Receives until there is enough and, after that, a poll finds nothing more."""
+    """Receives and acknowledges until there is enough and, after that, a poll finds nothing more."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         messages = receive(consumer, 16, 60)
@@ -94,11 +110,15 @@ def receive_until(consumer, limit, enough, received):
             return
 
 
+def receive_numbers(consumer, limit, enough):
+    """How often each message came until there were enough different ones and nothing more."""
+    seen = collections.Counter()
+    receive_until(consumer, limit, lambda: len(seen) >= enough, lambda m: seen.update([number(m)]))
+    return seen
+
+
 def simple(topic):
-    group = fresh("simple")
-    consumer = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    with running(consumer_of(topic, fresh("simple"))) as consumer:
         send_all(topic, range(COUNT))
         seen, duplicates, end = set(), 0, time.monotonic() + 120
         while time.monotonic() < end:
@@ -113,15 +133,10 @@ def simple(topic):
         if len(seen) != COUNT or duplicates:
             raise AssertionError(f"{len(seen)} of {COUNT}, {duplicates} duplicates")
         return f"{COUNT} messages, nothing twice"
-    finally:
-        consumer.shutdown()
 
 
 def redelivery(topic):
-    group = fresh("again")
-    consumer = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    with running(consumer_of(topic, fresh("again"))) as consumer:
         send_all(topic, [7])
 
         def one(limit):
@@ -150,8 +165,6 @@ def redelivery(topic):
             if consumer.receive(1, 10):
                 raise AssertionError("it came again after it was acknowledged")
         return f"again after {waited:.1f} s, attempt 2, and no more"
-    finally:
-        consumer.shutdown()
 
 
 def push(topic):
@@ -169,24 +182,18 @@ def push(topic):
             done.set()
         return ConsumeResult.SUCCESS
 
-    consumer = PushConsumer(config(), fresh("push"), Listener(consume), {topic: FilterExpression()})
-    consumer.startup()
-    try:
+    with running(PushConsumer(config(), fresh("push"), Listener(consume), {topic: FilterExpression()})):
         send_all(topic, range(COUNT))
         if not done.wait(150) or extra:
             raise AssertionError(f"{len(seen)} of {COUNT}, twice: {extra[:5]}")
         return f"{COUNT} messages, {len(failed)} of them after a failure"
-    finally:
-        consumer.shutdown()
 
 
 def fifo(topic):
     """A group that nobody has prepared gets each message group in order, but of Apache's server."""
     each, groups = 20, 5
     got, done = {}, threading.Event()
-    consumers = [SimpleConsumer(config(), "python-fifo-" + topic, {topic: FilterExpression()}, await_duration=3) for _ in range(3)]
-    for c in consumers:
-        c.startup()
+    consumers = [consumer_of(topic, "python-fifo-" + topic, await_duration=3) for _ in range(3)]
     left = [each * groups]
     lock = threading.Lock()
 
@@ -202,7 +209,8 @@ def fifo(topic):
                 c.ack(m)
 
     threads = [threading.Thread(target=run, args=(c,), daemon=True) for c in consumers]
-    try:
+    with running(*consumers), contextlib.ExitStack() as end:
+        end.callback(done.set)
         send_all(topic, range(each * groups), group=lambda n: f"g{n % groups}")
         for t in threads:
             t.start()
@@ -214,10 +222,6 @@ def fifo(topic):
             if numbers != sorted(numbers) and not APACHE or len(set(numbers)) != each:
                 raise AssertionError(f"{name}: {numbers}")
         return f"{groups} message groups of {each} in order by 3 consumers"
-    finally:
-        done.set()
-        for c in consumers:
-            c.shutdown()
 
 
 def topic_types(_):
@@ -226,9 +230,7 @@ def topic_types(_):
              "TRANSACTION": {}, "PRIORITY": {"priority": 1}, "LITE": {"lite_topic": "l"}}
     for of in kinds:
         topic = os.environ["COMPAT_TOPIC_OF_" + of]
-        producer = Producer(config(), (topic,), checker=Checker())
-        producer.startup()
-        try:
+        with running(producer_of(topic, checker=Checker())) as producer:
             for kind, fields in kinds.items():
                 m = sample(topic, 0)
                 for name, value in fields.items():
@@ -244,8 +246,6 @@ def topic_types(_):
                     raise AssertionError(f"a {kind} message to a {of} topic was taken")
                 if transaction:
                     transaction.commit()
-        finally:
-            producer.shutdown()
     return f"each of {len(kinds)} types takes its own"
 
 
@@ -259,13 +259,9 @@ def dead_letters(topic):
             attempts.append(number(m))
             return ConsumeResult.FAILURE
 
-        consumer = PushConsumer(config(), group, Listener(consume), {at: FilterExpression()})
-        consumer.startup()
-        try:
+        with running(PushConsumer(config(), group, Listener(consume), {at: FilterExpression()})):
             send_all(at, [7], message_group)
             dead = receive_dead(group)
-        finally:
-            consumer.shutdown()
         if attempts != [7, 7] or number(dead) != 7:
             raise AssertionError(f"{attempts}, then {number(dead)} as a dead letter")
     return "twice, then a dead letter, with and without a message group"
@@ -273,9 +269,7 @@ def dead_letters(topic):
 
 def receive_dead(group):
     """The dead letter of a group. Its topic is made with the first one."""
-    consumer = SimpleConsumer(config(), fresh("dead"), {"%DLQ%" + group: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    with running(consumer_of("%DLQ%" + group, fresh("dead"))) as consumer:
         end, why = time.monotonic() + 90, None
         while time.monotonic() < end:
             try:
@@ -286,17 +280,13 @@ def receive_dead(group):
                 why = e
                 time.sleep(0.5)
         raise AssertionError(f"no dead letter: {why}")
-    finally:
-        consumer.shutdown()
 
 
 def goes_away(topic):
     """What a member of a group has received goes to another one when it goes away, but what it has acknowledged."""
-    count, group, left, acked, seen = 20, fresh("away"), set(), set(), {}
+    count, group, left, acked, seen = 20, fresh("away"), set(), set(), collections.Counter()
     send_all(topic, range(count))
-    member = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
-    member.startup()
-    try:
+    with running(consumer_of(topic, group)) as member:
         end = time.monotonic() + 60
         while len(left) + len(acked) < 10 and time.monotonic() < end:
             for m in receive(member, 1, 10):
@@ -305,19 +295,14 @@ def goes_away(topic):
                     acked.add(number(m))
                 else:
                     left.add(number(m))
-    finally:
-        member.shutdown()
-    member = SimpleConsumer(config(), group, {topic: FilterExpression()}, await_duration=5)
-    member.startup()
-    try:
-        def received(m):
-            seen[number(m)] = seen.get(number(m), 0) + 1
-            if (m.delivery_attempt > 1) != (number(m) in left):
-                raise AssertionError(f"attempt {m.delivery_attempt} of message {number(m)}, left were {left}")
 
+    def received(m):
+        seen[number(m)] += 1
+        if (m.delivery_attempt > 1) != (number(m) in left):
+            raise AssertionError(f"attempt {m.delivery_attempt} of message {number(m)}, left were {left}")
+
+    with running(consumer_of(topic, group)) as member:
         receive_until(member, 60, lambda: len(seen) >= count - len(acked), received)
-    finally:
-        member.shutdown()
     if seen != {n: 1 for n in range(count) if n not in acked} or len(left) != 5:
         raise AssertionError(f"received {seen}; acknowledged were {acked}, left {left}")
     return f"{len(left)} came again to the other member"
@@ -325,34 +310,19 @@ def goes_away(topic):
 
 def async_sends(topic):
     """Each asynchronous send is answered, and what was sent is there."""
-    count, seen = 100, {}
-    producer = Producer(config(), (topic,))
-    producer.startup()
-    consumer = SimpleConsumer(config(), fresh("async"), {topic: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    count = 100
+    with running(producer_of(topic), consumer_of(topic, fresh("async"))) as (producer, consumer):
         receipts = [f.result(20) for f in [producer.send_async(sample(topic, n)) for n in range(count)]]
-
-        def received(m):
-            seen[number(m)] = seen.get(number(m), 0) + 1
-
-        receive_until(consumer, 60, lambda: len(seen) >= count, received)
+        seen = receive_numbers(consumer, 60, count)
         if seen != {n: 1 for n in range(count)} or len({r.message_id for r in receipts}) != count:
             raise AssertionError(f"received {seen}, answered with {receipts}")
         return f"{count} messages"
-    finally:
-        producer.shutdown()
-        consumer.shutdown()
 
 
 def priority(topic):
     """The most urgent message comes first."""
     sent, got = [3, 0, 7, 1, 6, 2, 5, 4, 900], []
-    producer = Producer(config(), (topic,))
-    producer.startup()
-    consumer = SimpleConsumer(config(), fresh("priority"), {topic: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    with running(producer_of(topic), consumer_of(topic, fresh("priority"))) as (producer, consumer):
         for n in sent:
             m = Message()
             m.topic, m.body, m.priority = topic, b"x", n
@@ -365,21 +335,14 @@ def priority(topic):
         if got != [7, 900, 6, 5, 4, 3, 2, 1, 0]:
             raise AssertionError(f"received {got}")
         return f"received {got}"
-    finally:
-        producer.shutdown()
-        consumer.shutdown()
 
 
 def timers(topic):
     """What is sent for a time comes then, once, and what is taken back does not. This client's
     times of delivery are whole seconds."""
     count, back, lateness = 3, 3, 15
-    due, seen, faults = {}, {}, []
-    producer = Producer(config(), (topic,))
-    producer.startup()
-    consumer = SimpleConsumer(config(), fresh("timers"), {topic: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    due, seen, faults = {}, collections.Counter(), []
+    with running(producer_of(topic), consumer_of(topic, fresh("timers"))) as (producer, consumer):
         start = int(time.time()) + 9
         for n in range(count + 1):
             m = sample(topic, n)
@@ -390,7 +353,7 @@ def timers(topic):
 
         def received(m):
             n, late = number(m), time.time() - due[number(m)]
-            seen[n] = seen.get(n, 0) + 1
+            seen[n] += 1
             if not 0 <= late < lateness or m.delivery_timestamp != due[n] * 1000:
                 faults.append(f"message {n} after {late:.3f} s, for {m.delivery_timestamp}")
 
@@ -398,9 +361,6 @@ def timers(topic):
         if seen != {n: 1 for n in range(count)} or faults:
             raise AssertionError(f"received {seen}, {faults}")
         return f"{count} in time, one taken back"
-    finally:
-        producer.shutdown()
-        consumer.shutdown()
 
 
 class Checker(TransactionChecker):
@@ -415,12 +375,8 @@ class Checker(TransactionChecker):
 
 def transactions(topic):
     """By the number modulo 4 one is committed or rolled back at once, or when the server asks."""
-    count, seen, checker = 16, {}, Checker()
-    producer = Producer(config(), (topic,), checker=checker)
-    producer.startup()
-    consumer = SimpleConsumer(config(), fresh("transactions"), {topic: FilterExpression()}, await_duration=5)
-    consumer.startup()
-    try:
+    count, seen, checker = 16, collections.Counter(), Checker()
+    with running(producer_of(topic, checker=checker), consumer_of(topic, fresh("transactions"))) as (producer, consumer):
         for n in range(count):
             transaction = producer.begin_transaction()
             producer.send(sample(topic, n), transaction)
@@ -428,50 +384,31 @@ def transactions(topic):
                 transaction.commit()
             elif n % 4 == 1:
                 transaction.rollback()
-
-        def received(m):
-            seen[number(m)] = seen.get(number(m), 0) + 1
-
         open_ones = {n for n in range(count) if n % 4 >= 2}
-        receive_until(consumer, 150, lambda: len(seen) >= count / 2 and checker.asked >= open_ones, received)
+        receive_until(consumer, 150, lambda: len(seen) >= count / 2 and checker.asked >= open_ones, lambda m: seen.update([number(m)]))
         if seen != {n: 1 for n in range(0, count, 2)} or checker.asked != open_ones:
             raise AssertionError(f"received {seen}, asked about {checker.asked}")
         return f"received {len(seen)} of {count}, asked about {len(checker.asked)}"
-    finally:
-        producer.shutdown()
-        consumer.shutdown()
 
 
 def sql92(topic):
     """A filter on properties."""
-    count, seen = 60, {}
-    consumer = SimpleConsumer(config(), fresh("sql92"), {topic: FilterExpression("number BETWEEN 20 AND 39 AND TAGS <> 'tag0'", FilterType.SQL)}, await_duration=5)
-    consumer.startup()
-    try:
+    count = 60
+    expression = FilterExpression("number BETWEEN 20 AND 39 AND TAGS <> 'tag0'", FilterType.SQL)
+    with running(consumer_of(topic, fresh("sql92"), expression)) as consumer:
         send_all(topic, range(count))
-
-        def received(m):
-            seen[number(m)] = seen.get(number(m), 0) + 1
-
         want = {n: 1 for n in range(20, 40) if n % 3}
-        receive_until(consumer, 60, lambda: len(seen) >= len(want), received)
+        seen = receive_numbers(consumer, 60, len(want))
         if seen != want:
             raise AssertionError(f"received {seen}")
         return f"{len(want)} of {count} messages"
-    finally:
-        consumer.shutdown()
 
 
 def packed(topic):
     """Bodies in gzip and in zlib, which are there before, found by each kind of filter."""
     for kind, text in ((FilterType.TAG, "tag0 || tag1"), (FilterType.SQL, "number < 2 AND text IS NOT NULL")):
-        seen = {}
-        consumer = SimpleConsumer(config(), fresh("packed"), {topic: FilterExpression(text, kind)}, await_duration=5)
-        consumer.startup()
-        try:
-            receive_until(consumer, 60, lambda: len(seen) >= 2, lambda m: seen.update({number(m): seen.get(number(m), 0) + 1}))
-        finally:
-            consumer.shutdown()
+        with running(consumer_of(topic, fresh("packed"), FilterExpression(text, kind))) as consumer:
+            seen = receive_numbers(consumer, 60, 2)
         if seen != {0: 1, 1: 1}:
             raise AssertionError(f"received {seen} by {text}")
     return "gzip and zlib, by tag and by SQL92"
@@ -481,16 +418,12 @@ EACH = 5
 
 
 def send_lites(topic, lites):
-    producer = Producer(config(), (topic,))
-    producer.startup()
-    try:
+    with running(producer_of(topic)) as producer:
         for n in range(EACH):
             for lite in lites + ("other",):
                 m = sample(topic, n)
                 m.lite_topic = lite
                 producer.send(m)
-    finally:
-        producer.shutdown()
 
 
 def check_lites(got, lites):
@@ -509,24 +442,18 @@ def lite_push(topic):
             done.set()
         return ConsumeResult.SUCCESS
 
-    consumer = LitePushConsumer(config(), os.environ["COMPAT_GROUP_LITE"], topic, Listener(consume))
-    consumer.startup()
-    try:
+    with running(LitePushConsumer(config(), os.environ["COMPAT_GROUP_LITE"], topic, Listener(consume))) as consumer:
         for lite in lites:
             consumer.subscribe_lite(lite)
         send_lites(topic, lites)
         done.wait(90)
         return check_lites(got, lites)
-    finally:
-        consumer.shutdown()
 
 
 def lite_simple(topic):
     """Apache's server never sends such a consumer its settings. This client does not wait for them."""
     lites, got = ("a", "b", "c"), {}
-    consumer = LiteSimpleConsumer(topic, config(), os.environ["COMPAT_GROUP_LITE_SIMPLE"], await_duration=5)
-    consumer.startup()
-    try:
+    with running(LiteSimpleConsumer(topic, config(), os.environ["COMPAT_GROUP_LITE_SIMPLE"], await_duration=5)) as consumer:
         end = time.monotonic() + (5 if APACHE else 30)
         while True:
             try:
@@ -546,8 +473,6 @@ def lite_simple(topic):
         receive_until(consumer, 60, lambda: sum(map(len, got.values())) >= EACH * len(lites),
                       lambda m: got.setdefault(m.lite_topic, []).append(number(m)))
         return check_lites(got, lites)
-    finally:
-        consumer.shutdown()
 
 
 def run(name, case, topic):
