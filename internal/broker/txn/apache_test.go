@@ -4,16 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bolidemq/bolide/internal/broker/brokertest"
-	"github.com/bolidemq/bolide/internal/clock"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
 // Apache's transactionMetrics counts what is open, by topic.
 func TestExport(t *testing.T) {
-	c := clock.New()
-	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: byTheHour})
-	makeTopic(t, b, "T")
+	b, c := openByTheHour(t)
 	began := c.NowMilli()
 	for _, body := range []string{"open", "committed", "left"} {
 		h, err := sendHalf(b, body, "p", "")

@@ -23,14 +23,27 @@ func byTheHour(b *config.Broker, _ *config.Store) {
 	b.TransactionTimeOut, b.TransactionCheckInterval = time.Hour.Milliseconds(), 10*time.Hour.Milliseconds()
 }
 
-// TestOnlyOpenOnesAreAskedAbout is R084: of ten thousand half messages the odd ones are
-// committed, and checks come for the even ones alone, each once in an interval.
-func TestOnlyOpenOnesAreAskedAbout(t *testing.T) {
+// openByTheHour is a broker that goes by the hour, with a topic T, and its clock.
+func openByTheHour(t *testing.T) (*brokertest.Broker, *clock.Clock) {
+	t.Helper()
 	c := clock.New()
 	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: byTheHour})
 	makeTopic(t, b, "T")
+	return b, c
+}
+
+// produce makes one producer the member of group p.
+func produce(b *brokertest.Broker) *brokertest.Producer {
 	p := &brokertest.Producer{Name: "a"}
 	b.Produce(p, "p")
+	return p
+}
+
+// TestOnlyOpenOnesAreAskedAbout is R084: of ten thousand half messages the odd ones are
+// committed, and checks come for the even ones alone, each once in an interval.
+func TestOnlyOpenOnesAreAskedAbout(t *testing.T) {
+	b, c := openByTheHour(t)
+	p := produce(b)
 	const n = 10_000
 	sent := make([]*half, n)
 	for i := range n {
@@ -68,8 +81,7 @@ func TestOneThatNobodyAnswersHoldsUpNothing(t *testing.T) {
 	o := brokertest.Options{Clock: c, FS: vfs.NewCrashableMem(), Tune: byTheHour}
 	b := brokertest.Open(t, o)
 	makeTopic(t, b, "T")
-	p := &brokertest.Producer{Name: "a"}
-	b.Produce(p, "p")
+	p := produce(b)
 	if _, err := sendHalf(b, "lost", "gone", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -198,11 +210,8 @@ func plain(t *testing.T, b *brokertest.Broker, topic string, body []byte) {
 
 // A burst of checks is bounded in bytes too: what is queued on one connection has a limit.
 func TestBurstsAreBoundedInBytes(t *testing.T) {
-	c := clock.New()
-	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: byTheHour})
-	makeTopic(t, b, "T")
-	p := &brokertest.Producer{Name: "a"}
-	b.Produce(p, "p")
+	b, c := openByTheHour(t)
+	p := produce(b)
 	const n, most = 300, 4<<20 + 64<<10
 	for range n {
 		if _, err := sendHalf(b, strings.Repeat("x", 10<<10), "p", ""); err != nil {
@@ -228,9 +237,7 @@ func TestBurstsAreBoundedInBytes(t *testing.T) {
 // A half message that was sent while the machine's clock was a year ahead is asked about an
 // hour after the start, as any other is after its send.
 func TestHalfOfAClockThatWasAhead(t *testing.T) {
-	c := clock.New()
-	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: byTheHour})
-	makeTopic(t, b, "T")
+	b, c := openByTheHour(t)
 	c.Step(365 * 24 * time.Hour)
 	h, err := sendHalf(b, "h", "p", "")
 	if err != nil {
@@ -239,8 +246,7 @@ func TestHalfOfAClockThatWasAhead(t *testing.T) {
 	b.Dispatched()
 	right := clock.New()
 	b = b.RestartAt(right)
-	p := &brokertest.Producer{Name: "a"}
-	b.Produce(p, "p")
+	p := produce(b)
 	for _, k := range []struct {
 		by   time.Duration
 		want int

@@ -5,17 +5,13 @@ import (
 	"time"
 
 	"github.com/bolidemq/bolide/internal/broker/brokertest"
-	"github.com/bolidemq/bolide/internal/clock"
 )
 
 // The machine's clock is set forward while the server sleeps: checks that are due by it come
 // soon. Set back, they come when as much time has passed as was to pass.
 func TestClockSteps(t *testing.T) {
-	c := clock.New()
-	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: byTheHour})
-	makeTopic(t, b, "T")
-	p := &brokertest.Producer{Name: "a"}
-	b.Produce(p, "p")
+	b, c := openByTheHour(t)
+	p := produce(b)
 	if _, err := sendHalf(b, "x", "p", ""); err != nil {
 		t.Fatal(err)
 	}
