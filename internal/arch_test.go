@@ -55,6 +55,8 @@ var ranks = map[string]int{
 	"internal/broker/clients":  7,
 	"internal/broker/register": 7,
 
+	"internal/broker/dataversion": 5,
+
 	"internal/broker/topic":    6,
 	"internal/broker/group":    6,
 	"internal/broker/offset":   6,

@@ -58,16 +58,11 @@ func FromRemoting(c *remoting.SubscriptionGroupConfig) *Config {
 	return out
 }
 
-// Remoting is the version in the protocol's form.
-func (v Version) Remoting() remoting.DataVersion {
-	return remoting.DataVersion{StateVersion: v.State, Timestamp: v.Timestamp, Counter: v.Counter}
-}
-
 // Remoting is the whole table in the protocol's form: answer to request 201 and Apache's
 // subscriptionGroup.json.
 func (t *Table) Remoting() remoting.SubscriptionGroupTable {
 	out := remoting.SubscriptionGroupTable{
-		DataVersion:            t.Version().Remoting(),
+		DataVersion:            t.Version(),
 		ForbiddenTable:         make(map[string]map[string]int64),
 		SubscriptionGroupTable: make(map[string]remoting.SubscriptionGroupConfig),
 	}
@@ -120,8 +115,7 @@ func (t *Table) Import(text []byte) error {
 		for _, old := range t.All() {
 			c.gone = append(c.gone, old.Name) // those that stay are put after it, bans and all
 		}
-		v := in.DataVersion
-		c.version = &Version{State: v.StateVersion, Timestamp: v.Timestamp, Counter: v.Counter}
+		c.version = &in.DataVersion
 		return nil
 	})
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/bolidemq/bolide/internal/broker/dataversion"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
 // The keys of the keyspace state.Groups; docs/formats/state.md draws them. Groups are
@@ -52,13 +54,9 @@ func (t *Table) load() error {
 			}
 			t.setForbidden(string(group), string(topic), int32(binary.BigEndian.Uint32(v)))
 		case keyVersion:
-			if len(v) != 24 {
-				return fmt.Errorf("stored data version of groups has %d bytes, not 24", len(v))
-			}
-			t.mu.version = Version{
-				State:     int64(binary.BigEndian.Uint64(v)),
-				Timestamp: int64(binary.BigEndian.Uint64(v[8:])),
-				Counter:   int64(binary.BigEndian.Uint64(v[16:])),
+			var err error
+			if t.mu.version, err = dataversion.Decode(v); err != nil {
+				return fmt.Errorf("groups: %w", err)
 			}
 		}
 		return nil
@@ -67,7 +65,7 @@ func (t *Table) load() error {
 
 // commit writes what a change does. It waits until that is as durable as the flush
 // policy asks.
-func (t *Table) commit(c *changeSet, version Version) error {
+func (t *Table) commit(c *changeSet, version remoting.DataVersion) error {
 	if t.o.State == nil {
 		if c.join != nil {
 			c.join(nil)
@@ -97,10 +95,7 @@ func (t *Table) commit(c *changeSet, version Version) error {
 	if c.join != nil {
 		c.join(b)
 	}
-	v := binary.BigEndian.AppendUint64(nil, uint64(version.State))
-	v = binary.BigEndian.AppendUint64(v, uint64(version.Timestamp))
-	v = binary.BigEndian.AppendUint64(v, uint64(version.Counter))
-	b.Put(state.Groups, []byte{keyVersion}, v)
+	b.Put(state.Groups, []byte{keyVersion}, dataversion.Encode(version))
 	if err := t.o.State.Commit(b); err != nil {
 		return fmt.Errorf("store groups: %w", err)
 	}

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/dataversion"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
 // Options is what a table needs. Only Config is required.
@@ -40,16 +42,9 @@ type Table struct {
 	changing sync.Mutex
 	mu       struct {
 		sync.Mutex
-		version   Version
+		version   remoting.DataVersion
 		forbidden map[string]map[string]int32 // group → topic → bits
 	}
-}
-
-// Version tells apart two states of a table; it is what Apache calls data version.
-type Version struct {
-	State     int64
-	Timestamp int64
-	Counter   int64
 }
 
 // Open returns the table with what was stored, and the system groups.
@@ -60,7 +55,7 @@ func Open(o Options) (*Table, error) {
 	events := o.Events
 	o.Events = Events{} // nobody is told of what was there from the start
 	t := &Table{o: o}
-	t.mu.version = Version{Timestamp: time.Now().UnixMilli()}
+	t.mu.version = remoting.DataVersion{Timestamp: time.Now().UnixMilli()}
 	t.mu.forbidden = make(map[string]map[string]int32)
 	if err := t.load(); err != nil {
 		return nil, err
@@ -201,8 +196,8 @@ func (t *Table) All() []*Config {
 	return list
 }
 
-// Version returns the current data version.
-func (t *Table) Version() Version {
+// Version returns the current data version, which tells apart two states of the table.
+func (t *Table) Version() remoting.DataVersion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.version
@@ -213,7 +208,7 @@ type changeSet struct {
 	gone    []string // before put
 	put     []*Config
 	forbid  []forbid
-	version *Version // nil = the next one
+	version *remoting.DataVersion // nil = the next one
 	join    func(b *state.Batch)
 }
 
@@ -231,9 +226,7 @@ func (t *Table) change(f func(*changeSet) error) error {
 		t.changing.Unlock()
 		return err
 	}
-	version := t.Version()
-	version.Counter++
-	version.Timestamp = max(time.Now().UnixMilli(), version.Timestamp)
+	version := dataversion.Next(t.Version())
 	if c.version != nil {
 		version = *c.version
 	}
@@ -251,7 +244,7 @@ func (t *Table) change(f func(*changeSet) error) error {
 
 // publish makes a committed change visible. What is gone and put again in one change is
 // replaced and never missing.
-func (t *Table) publish(c *changeSet, version Version) (changed []string) {
+func (t *Table) publish(c *changeSet, version remoting.DataVersion) (changed []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.version = version

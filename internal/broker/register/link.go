@@ -196,7 +196,7 @@ func (l *link) timeout() time.Duration {
 
 // some is the table with only these topics; deleted ones can not be told of.
 func (l *link) some(names map[string]bool) remoting.TopicConfigTable {
-	out := remoting.TopicConfigTable{DataVersion: l.r.o.Topics.Version().Remoting(), TopicConfigTable: make(map[string]remoting.TopicConfig)}
+	out := remoting.TopicConfigTable{DataVersion: l.r.o.Topics.Version(), TopicConfigTable: make(map[string]remoting.TopicConfig)}
 	for name := range names {
 		if c, ok := l.r.o.Topics.Get(name); ok {
 			out.TopicConfigTable[name] = c.Remoting()
@@ -209,7 +209,7 @@ func (l *link) some(names map[string]bool) remoting.TopicConfigTable {
 // is a sign of life, too.
 func (l *link) outdated(ctx context.Context, conn *transport.Conn) (bool, error) {
 	c := l.r.o.Config.Get()
-	version := l.r.o.Topics.Version().Remoting()
+	version := l.r.o.Topics.Version()
 	r, err := conn.Call(ctx, remoting.ReqQueryDataVersion, &remoting.QueryDataVersionRequest{BrokerName: c.BrokerName,
 		BrokerAddr: l.r.o.Address(conn.LocalAddr()), ClusterName: c.BrokerClusterName, BrokerID: c.BrokerID}, remoting.Marshal(&version))
 	if err != nil {

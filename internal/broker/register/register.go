@@ -103,7 +103,7 @@ func (r *Registration) Start() error {
 func (r *Registration) Changed(names []string) {
 	if r.o.Local != nil {
 		changed, gone := r.pick(names)
-		if err := r.o.Local.Some(changed, gone, r.o.Topics.Version().Remoting()); err != nil {
+		if err := r.o.Local.Some(changed, gone, r.o.Topics.Version()); err != nil {
 			r.o.Log.Error("the name server of this process did not take a change", "topics", names, "err", err)
 		}
 	}

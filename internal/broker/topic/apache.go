@@ -28,15 +28,10 @@ func FromRemoting(c *remoting.TopicConfig) *Config {
 	return n
 }
 
-// Remoting is the version in the protocol's form.
-func (v Version) Remoting() remoting.DataVersion {
-	return remoting.DataVersion{StateVersion: v.State, Timestamp: v.Timestamp, Counter: v.Counter}
-}
-
 // Remoting is the whole table in the protocol's form: part of a registration, answer to
 // request 21, and Apache's topics.json.
 func (t *Table) Remoting() remoting.TopicConfigTable {
-	out := remoting.TopicConfigTable{DataVersion: t.Version().Remoting(), TopicConfigTable: make(map[string]remoting.TopicConfig)}
+	out := remoting.TopicConfigTable{DataVersion: t.Version(), TopicConfigTable: make(map[string]remoting.TopicConfig)}
 	for _, c := range t.All() {
 		out.TopicConfigTable[c.Name] = c.Remoting()
 	}
@@ -79,8 +74,7 @@ func (t *Table) Import(text []byte) error {
 				c.forgotten = append(c.forgotten, old.Name)
 			}
 		}
-		v := in.DataVersion
-		c.version = &Version{State: v.StateVersion, Timestamp: v.Timestamp, Counter: v.Counter}
+		c.version = &in.DataVersion
 		return nil
 	})
 	if err != nil {

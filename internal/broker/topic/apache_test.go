@@ -72,7 +72,7 @@ func TestImport(t *testing.T) {
 		}
 	}
 	check(table)
-	if v := table.Version(); v.State != 1 || v.Counter < 9 {
+	if v := table.Version(); v.StateVersion != 1 || v.Counter < 9 {
 		t.Fatal(v)
 	}
 	if err := db.Close(); err != nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/bolidemq/bolide/internal/broker/dataversion"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
 // The keys of the keyspace state.Topics; docs/formats/state.md draws them. A value with
@@ -45,23 +47,6 @@ func decodeConfig(name string, b []byte) (*Config, error) {
 	return &Config{name, s.ReadQueues, s.WriteQueues, s.Perm, s.FilterType, s.SysFlag, s.Order, s.Attributes, s.Birth}, nil
 }
 
-func encodeVersion(v Version) []byte {
-	b := binary.BigEndian.AppendUint64(nil, uint64(v.State))
-	b = binary.BigEndian.AppendUint64(b, uint64(v.Timestamp))
-	return binary.BigEndian.AppendUint64(b, uint64(v.Counter))
-}
-
-func decodeVersion(b []byte) (Version, error) {
-	if len(b) != 24 {
-		return Version{}, fmt.Errorf("stored data version of topics has %d bytes, not 24", len(b))
-	}
-	return Version{
-		State:     int64(binary.BigEndian.Uint64(b)),
-		Timestamp: int64(binary.BigEndian.Uint64(b[8:])),
-		Counter:   int64(binary.BigEndian.Uint64(b[16:])),
-	}, nil
-}
-
 // load fills the table from the database.
 func (t *Table) load() error {
 	if t.o.State == nil {
@@ -85,11 +70,10 @@ func (t *Table) load() error {
 			}
 			t.mu.graves[name] = int64(binary.BigEndian.Uint64(v))
 		case keyVersion:
-			version, err := decodeVersion(v)
-			if err != nil {
-				return err
+			var err error
+			if t.mu.version, err = dataversion.Decode(v); err != nil {
+				return fmt.Errorf("topics: %w", err)
 			}
-			t.mu.version = version
 		}
 		return nil
 	})
@@ -97,7 +81,7 @@ func (t *Table) load() error {
 
 // commit writes what a change has done. It waits until that is as durable as the flush
 // policy asks.
-func (t *Table) commit(c *changeSet, version Version) error {
+func (t *Table) commit(c *changeSet, version remoting.DataVersion) error {
 	if t.o.State == nil {
 		if c.join != nil {
 			c.join(nil)
@@ -119,7 +103,7 @@ func (t *Table) commit(c *changeSet, version Version) error {
 	if c.join != nil {
 		c.join(b)
 	}
-	b.Put(state.Topics, []byte{keyVersion}, encodeVersion(version))
+	b.Put(state.Topics, []byte{keyVersion}, dataversion.Encode(version))
 	if err := t.o.State.Commit(b); err != nil {
 		return fmt.Errorf("store topics: %w", err)
 	}

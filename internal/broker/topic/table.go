@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/dataversion"
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
 // Options is what a table needs. Only Config is required.
@@ -42,16 +44,9 @@ type Table struct {
 	changing sync.Mutex
 	mu       struct {
 		sync.Mutex
-		version Version
+		version remoting.DataVersion
 		graves  map[string]int64 // deleted topic → end of the log at that moment
 	}
-}
-
-// Version tells apart two states of a table; it is what Apache calls data version.
-type Version struct {
-	State     int64
-	Timestamp int64
-	Counter   int64
 }
 
 // Open returns the table with what was stored, and the system topics.
@@ -66,7 +61,7 @@ func Open(o Options) (*Table, error) {
 	o.Events = Events{} // nobody is told of what was there from the start
 	t := &Table{o: o}
 	t.mu.graves = make(map[string]int64)
-	t.mu.version = Version{Timestamp: time.Now().UnixMilli()}
+	t.mu.version = remoting.DataVersion{Timestamp: time.Now().UnixMilli()}
 	if err := t.load(); err != nil {
 		return nil, err
 	}
@@ -116,8 +111,8 @@ func (t *Table) All() []*Config {
 	return list
 }
 
-// Version returns the current data version.
-func (t *Table) Version() Version {
+// Version returns the current data version, which tells apart two states of the table.
+func (t *Table) Version() remoting.DataVersion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.version
@@ -231,8 +226,8 @@ func (t *Table) Clamp(end int64) (moved int, err error) {
 type changeSet struct {
 	put       []*Config
 	graves    map[string]int64
-	forgotten []string // gone without a grave
-	version   *Version // nil = the next one
+	forgotten []string              // gone without a grave
+	version   *remoting.DataVersion // nil = the next one
 	join      func(b *state.Batch)
 }
 
@@ -245,9 +240,7 @@ func (t *Table) change(f func(*changeSet) error) error {
 		t.changing.Unlock()
 		return err
 	}
-	version := t.Version()
-	version.Counter++
-	version.Timestamp = max(time.Now().UnixMilli(), version.Timestamp)
+	version := dataversion.Next(t.Version())
 	if c.version != nil {
 		version = *c.version
 	}
@@ -265,7 +258,7 @@ func (t *Table) change(f func(*changeSet) error) error {
 
 // publish makes a committed change visible. A grave is dug before the topic goes, and
 // filled after the next one stands, so Birth never sees a name with neither.
-func (t *Table) publish(c *changeSet, version Version) (changed []string) {
+func (t *Table) publish(c *changeSet, version remoting.DataVersion) (changed []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.version = version
