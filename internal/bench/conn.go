@@ -29,7 +29,7 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 	d := net.Dialer{Timeout: 5 * time.Second}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connect to %s: %w", addr, err)
 	}
 	return &conn{net: c, in: bufio.NewReaderSize(c, 256<<10)}, nil
 }
@@ -126,7 +126,7 @@ func (c *conn) loop(ctx context.Context, done <-chan struct{}, handle func(*remo
 }
 
 func refusal(a *remoting.Command, what string) error {
-	return fmt.Errorf("%s is answered with %d: %s", what, a.Code, a.Remark)
+	return fmt.Errorf("%s is answered with %d: %s", what, a.Code, strings.TrimSpace(a.Remark))
 }
 
 // busy reports whether an answer asks to send again later. Apache's timers do so with a code

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -21,7 +22,7 @@ func ask(ctx context.Context, addr string, code int32, h remoting.Header, body [
 	d := net.Dialer{Timeout: 5 * time.Second}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connect to %s: %w", addr, err)
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
@@ -34,7 +35,7 @@ func ask(ctx context.Context, addr string, code int32, h remoting.Header, body [
 	}
 	size, err := remoting.FrameSize(length[:])
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", addr, err)
 	}
 	frame := make([]byte, size)
 	if _, err := io.ReadFull(c, frame); err != nil {
@@ -45,7 +46,7 @@ func ask(ctx context.Context, addr string, code int32, h remoting.Header, body [
 		return nil, err
 	}
 	if answer.Code != remoting.ResSuccess {
-		return nil, &refused{answer.Code, fmt.Sprintf("%s answers %s with %d: %s", addr, remoting.CodeName(code), answer.Code, answer.Remark)}
+		return nil, &refused{answer.Code, fmt.Sprintf("%s answers %s with %d: %s", addr, remoting.CodeName(code), answer.Code, strings.TrimSpace(answer.Remark))}
 	}
 	return answer, nil
 }

@@ -317,7 +317,7 @@ func TestNoServer(t *testing.T) {
 	_ = l.Close()
 	for _, args := range [][]string{{"admin", "topic", "list"}, {"consume", "orders"}, {"bench", "send"}} {
 		out, errs, code := run(t, "", append(args, "-n", addr)...)
-		if code != 1 || out != "" || !strings.HasPrefix(errs, "bolide: nothing listens on "+addr) || strings.Count(errs, "\n") != 1 {
+		if code != 1 || out != "" || !strings.HasPrefix(errs, "bolide: nothing listens on "+addr) || !strings.HasSuffix(errs, "(the address is from --namesrv)\n") || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: %d, %q %q", args, code, out, errs)
 		}
 	}

@@ -113,34 +113,32 @@ func brief(d time.Duration) string {
 
 // address is the value of a flag that names servers, HOST:PORT, several with semicolons
 // between them.
-type address struct{ at *string }
+type address struct {
+	at   *string // where one of them may take the place of all
+	text string
+}
 
 // addressVar adds such a flag.
 func addressVar(fs *pflag.FlagSet, at *string, name, short, standard, usage string) {
 	*at = standard
-	fs.VarP(address{at}, name, short, usage)
+	fs.VarP(&address{at, standard}, name, short, usage)
 }
 
 // Set implements pflag.Value.
-func (a address) Set(text string) error {
+func (a *address) Set(text string) error {
 	for one := range strings.SplitSeq(text, ";") {
 		if err := hostPort(one); err != nil && text != "" {
 			return err
 		}
 	}
-	*a.at = text
+	*a.at, a.text = text, text
 	return nil
 }
 
-func (a address) String() string {
-	if a.at == nil {
-		return ""
-	}
-	return *a.at
-}
+func (a *address) String() string { return a.text }
 
 // Type implements pflag.Value.
-func (address) Type() string { return "address" }
+func (*address) Type() string { return "address" }
 
 // hostPort refuses what no client can connect to.
 func hostPort(text string) error {

@@ -17,12 +17,15 @@ import (
 // nobody has told them: HOST:PORT, several with semicolons between them.
 const namesrvVariable = "NAMESRV_ADDR"
 
+// localNamesrv is where this machine's name server is, if it has one.
+const localNamesrv = "127.0.0.1:9876"
+
 // standardNamesrv is the name server of a client command that names none.
 func standardNamesrv() string {
 	if set := config.SplitAddresses(os.Getenv(namesrvVariable)); len(set) > 0 {
 		return strings.Join(set, ";")
 	}
-	return "127.0.0.1:9876"
+	return localNamesrv
 }
 
 // answering is the first of several servers that takes a connection, the last where no other

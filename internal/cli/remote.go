@@ -45,7 +45,7 @@ func (r *remote) call(ctx context.Context, addr string, code int32, h remoting.H
 		return nil, silence{addr, err}
 	}
 	if answer.Code != remoting.ResSuccess {
-		return answer, &refusal{addr: addr, code: answer.Code, remark: answer.Remark}
+		return answer, &refusal{addr: addr, code: answer.Code, remark: answer.Remark, namesrv: addr == r.namesrv}
 	}
 	return answer, nil
 }
@@ -60,15 +60,19 @@ func (s silence) Unwrap() error { return s.error }
 
 // refusal is an answer other than success.
 type refusal struct {
-	addr   string
-	code   int32
-	remark string
+	addr    string
+	code    int32
+	remark  string
+	namesrv bool // it was asked as a name server
 }
 
 func (e *refusal) Error() string {
-	remark := e.remark
-	if remark == "" {
+	remark := strings.TrimSpace(e.remark) // that of an unknown code begins with a blank
+	switch {
+	case remark == "":
 		remark = "no reason given"
+	case e.namesrv && e.code == remoting.ResRequestCodeNotSupported:
+		remark += "; is a name server there?"
 	}
 	return fmt.Sprintf("%s answers %s (%d): %s", e.addr, remoting.ResponseName(e.code), e.code, remark)
 }

@@ -48,8 +48,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(errs, "bolide:", oneLine(plain(err)))
+	if c, err := root.ExecuteContextC(ctx); err != nil {
+		fmt.Fprintln(errs, "bolide:", oneLine(plain(err))+origin(c, err))
 		return 1
 	}
 	return 0
@@ -63,6 +63,9 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		PersistentPreRunE: sayWhere,
+
 		Example: "  bolide server\n" +
 			"  bolide admin topic create orders\n" +
 			"  bolide produce orders --body hello\n" +

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"sync"
 	"time"
 
@@ -239,7 +240,7 @@ func (l *link) register(ctx context.Context, conn *transport.Conn, table remotin
 		return err
 	}
 	if r.Code != remoting.ResSuccess {
-		return fmt.Errorf("register with %s: %s: %s", l.addr, remoting.ResponseName(r.Code), r.Remark)
+		return fmt.Errorf("register with %s: %s: %s", l.addr, remoting.ResponseName(r.Code), strings.TrimSpace(r.Remark))
 	}
 	l.takeOrderTopics(r.Body)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -117,7 +118,7 @@ func (r *Registration) make(ctx context.Context, addr, name string) error {
 	a, err = r.call(ctx, addr, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{Topic: name, DefaultTopic: names.AutoCreate,
 		ReadQueueNums: t.ReadQueues, WriteQueueNums: t.WriteQueues, Perm: t.Perm, TopicFilterType: t.FilterType, TopicSysFlag: t.SysFlag}, nil)
 	if err == nil && a.Code != remoting.ResSuccess {
-		err = fmt.Errorf("%s: %s", remoting.ResponseName(a.Code), a.Remark)
+		err = fmt.Errorf("%s: %s", remoting.ResponseName(a.Code), strings.TrimSpace(a.Remark))
 	}
 	return err
 }
