@@ -9,12 +9,13 @@
 //
 // Suites: go (golang/v5 and the classic Go client), java (the classic client and
 // rocketmq-client-java), python (rocketmq-python-client), node (rocketmq-client-nodejs), rust
-// (crate rocketmq), mqadmin (Apache's tool), differences (docs/differences.md, asked over the
-// wire), filters (SQL92 expressions, and what Apache says of them), metrics (the figures of
-// groups after each step of the same traffic), rebalance (the classic client's strategies while
-// members come, go and are killed; --count 100000 is ten rounds of that), exchange (one store goes from
-// server to server, with all that it can hold). Java's need Java 17 and Maven, which fetches what they
-// need. With --server apache --record, filters makes a new corpus.
+// (crate rocketmq), snippets (the programs of docs/clients.md), mqadmin (Apache's tool),
+// differences (docs/differences.md, asked over the wire), filters (SQL92 expressions, and what
+// Apache says of them), metrics (the figures of groups after each step of the same traffic),
+// rebalance (the classic client's strategies while members come, go and are killed; --count
+// 100000 is ten rounds of that), exchange (one store goes from server to server, with all that
+// it can hold). Java's need Java 17 and Maven, which fetches what they need. With --server
+// apache --record, filters makes a new corpus.
 package main
 
 import (
@@ -63,6 +64,7 @@ var suites = []struct {
 	{"python", pythonSuite, false},
 	{"node", nodeSuite, false},
 	{"rust", rustSuite, false},
+	{"snippets", snippetsSuite, false},
 	{"differences", differencesSuite, false},
 	{"filters", filtersSuite, false},
 	{"metrics", metricsSuite, false},
@@ -93,9 +95,9 @@ func run(ctx context.Context) (passed, failed int, err error) {
 	var chosen string
 	flag.StringVar(&h.kind, "server", "bolide", "bolide, apache, or the path of a ready file")
 	flag.StringVar(&h.binary, "binary", "", "Bolide's binary (default: built from this source tree)")
-	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,mqadmin,differences,filters,metrics,rebalance,exchange", "suites to run")
+	flag.StringVar(&chosen, "suites", "go,java,python,node,rust,snippets,mqadmin,differences,filters,metrics,rebalance,exchange", "suites to run")
 	flag.BoolVar(&h.apache, "apache", false, "the ready file is that of an Apache RocketMQ")
-	flag.StringVar(&h.only, "only", "", "of go, java, python, node and exchange: cases whose names hold this")
+	flag.StringVar(&h.only, "only", "", "of go, java, python, node, snippets and exchange: cases whose names hold this")
 	flag.IntVar(&h.count, "count", 10_000, "messages of each large case")
 	flag.BoolVar(&h.record, "record", false, "with --server apache: write what mqadmin prints, and what filters find, into testdata")
 	flag.Parse()

@@ -14,44 +14,56 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
 
-// pythonSuite runs the official Python client, installed into a folder of its own.
+// pythonSuite runs the official Python client.
 func pythonSuite(ctx context.Context, h *harness) error {
-	venv, err := clientsCache("python-5.1.2")
+	python, err := h.pythonClient(ctx)
 	if err != nil {
 		return err
 	}
-	python := filepath.Join(venv, "bin", "python")
-	suite := filepath.Join(h.root, "test", "compat", "python")
-	err = installOnce(ctx, venv, exec.CommandContext(ctx, "python3", "-m", "venv", venv),
-		exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", filepath.Join(suite, "requirements.txt")))
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, python, filepath.Join(suite, "suite.py"))
+	cmd := exec.CommandContext(ctx, python, filepath.Join(h.root, "test", "compat", "python", "suite.py"))
 	return h.script(ctx, cmd, "HOME="+h.work)
 }
 
-// nodeSuite runs the official Node client, installed into a folder of its own.
+// pythonClient installs the official Python client into a folder of its own, once, and names
+// the interpreter that has it.
+func (h *harness) pythonClient(ctx context.Context) (string, error) {
+	venv, err := clientsCache("python-5.1.2")
+	if err != nil {
+		return "", err
+	}
+	python := filepath.Join(venv, "bin", "python")
+	return python, installOnce(ctx, venv, exec.CommandContext(ctx, "python3", "-m", "venv", venv),
+		exec.CommandContext(ctx, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r",
+			filepath.Join(h.root, "test", "compat", "python", "requirements.txt")))
+}
+
+// nodeSuite runs the official Node client.
 func nodeSuite(ctx context.Context, h *harness) error {
+	modules, err := h.nodeClient(ctx)
+	if err != nil {
+		return err
+	}
+	return h.script(ctx, exec.CommandContext(ctx, "node", filepath.Join(h.root, "test", "compat", "node", "suite.js")),
+		"NODE_PATH="+modules, "HOME="+h.work)
+}
+
+// nodeClient installs the official Node client into a folder of its own, once, and names the
+// folder that has it.
+func (h *harness) nodeClient(ctx context.Context) (string, error) {
 	dir, err := clientsCache("node-1.0.8")
 	if err != nil {
-		return err
+		return "", err
 	}
-	suite := filepath.Join(h.root, "test", "compat", "node")
-	manifest, err := os.ReadFile(filepath.Join(suite, "package.json"))
+	manifest, err := os.ReadFile(filepath.Join(h.root, "test", "compat", "node", "package.json"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "package.json"), manifest, 0o644)); err != nil {
-		return err
+		return "", err
 	}
 	install := exec.CommandContext(ctx, "npm", "install", "--silent", "--no-fund", "--no-audit", "--no-package-lock")
 	install.Dir = dir
-	if err := installOnce(ctx, dir, install); err != nil {
-		return err
-	}
-	return h.script(ctx, exec.CommandContext(ctx, "node", filepath.Join(suite, "suite.js")),
-		"NODE_PATH="+filepath.Join(dir, "node_modules"), "HOME="+h.work)
+	return filepath.Join(dir, "node_modules"), installOnce(ctx, dir, install)
 }
 
 // rustSuite builds the official Rust client's suite, once, and runs it.
