@@ -163,16 +163,8 @@ func parseHandle(text string) (receipt.Handle, error) {
 }
 
 // read reads an AckMessageRequest, which must stay what it is for as long as c is used.
-func (c *ackCall) read(b []byte) (err error) {
-	for len(b) > 0 {
-		var num protowire.Number
-		var v []byte
-		if num, v, _, b, err = nextField(b); err != nil {
-			return err
-		}
-		if v == nil {
-			continue
-		}
+func (c *ackCall) read(b []byte) error {
+	return eachPart(b, func(num protowire.Number, v []byte) (err error) {
 		switch num {
 		case 1:
 			_, c.group, err = readResource(v, c.group)
@@ -181,28 +173,17 @@ func (c *ackCall) read(b []byte) (err error) {
 		case 3:
 			if len(c.entries) == maxEntries {
 				c.tooMany = true
-				continue
+				return nil
 			}
 			c.entries = append(c.entries, ackEntry{})
 			err = c.entries[len(c.entries)-1].read(v)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
-func (e *ackEntry) read(b []byte) (err error) {
-	for len(b) > 0 {
-		var num protowire.Number
-		var v []byte
-		if num, v, _, b, err = nextField(b); err != nil {
-			return err
-		}
-		if v == nil {
-			continue
-		}
+func (e *ackEntry) read(b []byte) error {
+	return eachPart(b, func(num protowire.Number, v []byte) (err error) {
 		switch num {
 		case 1:
 			e.id, err = text(v)
@@ -211,11 +192,8 @@ func (e *ackEntry) read(b []byte) (err error) {
 		case 3:
 			e.lite, err = text(v)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // appendAnswer encodes the AckMessageResponse.

@@ -75,8 +75,8 @@ var errText = errors.New("a string is not UTF-8")
 func (r *sendCall) read(b []byte) error {
 	r.messages, r.tooMany = r.messages[:0], false
 	elements := 0
-	return eachField(b, func(num protowire.Number, v []byte, _ uint64) error {
-		if num != 1 || v == nil || r.tooMany {
+	return eachPart(b, func(num protowire.Number, v []byte) error {
+		if num != 1 || r.tooMany {
 			return nil
 		}
 		n := len(r.messages)
@@ -96,15 +96,7 @@ func (r *sendCall) read(b []byte) error {
 }
 
 func (m *sentMessage) read(b []byte) error {
-	for len(b) > 0 {
-		num, v, _, rest, err := nextField(b)
-		if err != nil {
-			return err
-		}
-		b = rest
-		if v == nil {
-			continue
-		}
+	return eachPart(b, func(num protowire.Number, v []byte) (err error) {
 		switch num {
 		case 1:
 			var namespace string
@@ -118,59 +110,39 @@ func (m *sentMessage) read(b []byte) error {
 		case 4:
 			m.body = v
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // readResource reads a Resource into what was read of it before: parts of one message are
 // merged.
 func readResource(b []byte, before string) (namespace, name string, err error) {
 	name = before
-	for len(b) > 0 {
-		var num protowire.Number
-		var v []byte
-		if num, v, _, b, err = nextField(b); err != nil {
-			return
-		}
-		if v == nil {
-			continue
-		}
+	err = eachPart(b, func(num protowire.Number, v []byte) (err error) {
 		switch num {
 		case 1:
 			namespace, err = text(v)
 		case 2:
 			name, err = text(v)
 		}
-		if err != nil {
-			return
-		}
-	}
-	return
+		return err
+	})
+	return namespace, name, err
 }
 
 func (m *sentMessage) readProperty(b []byte) error {
 	var p property
-	for len(b) > 0 {
-		num, v, _, rest, err := nextField(b)
-		if err != nil {
-			return err
-		}
-		b = rest
-		if v == nil {
-			continue
-		}
+	err := eachPart(b, func(num protowire.Number, v []byte) (err error) {
 		switch num {
 		case 1:
 			p.name, err = text(v)
 		case 2:
 			p.value, err = text(v)
 		}
-		if err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if len(m.properties) > maxProperties {
 		return nil // refused anyway: no need to keep more, or to look further at quadratic cost
@@ -186,22 +158,13 @@ func (m *sentMessage) readProperty(b []byte) error {
 }
 
 func (m *sentMessage) readSystem(b []byte) error {
-	for len(b) > 0 {
-		num, v, n, rest, err := nextField(b)
-		if err != nil {
-			return err
-		}
-		b = rest
+	return eachField(b, func(num protowire.Number, v []byte, n uint64) error {
 		if v != nil {
-			err = m.readSystemBytes(num, v)
-		} else {
-			m.readSystemNumber(num, n)
+			return m.readSystemBytes(num, v)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		m.readSystemNumber(num, n)
+		return nil
+	})
 }
 
 func (m *sentMessage) readSystemNumber(num protowire.Number, n uint64) {
@@ -253,23 +216,26 @@ func (m *sentMessage) readSystemBytes(num protowire.Number, v []byte) (err error
 
 // read reads a Timestamp, or a Duration, whose fields are the same.
 func (t *timestamp) read(b []byte) error {
-	for len(b) > 0 {
-		num, v, n, rest, err := nextField(b)
-		if err != nil {
-			return err
-		}
-		b = rest
-		if v != nil {
-			continue
-		}
-		switch num {
-		case 1:
+	return eachField(b, func(num protowire.Number, v []byte, n uint64) error {
+		switch {
+		case v != nil:
+		case num == 1:
 			t.seconds = int64(n)
-		case 2:
+		case num == 2:
 			t.nanos = int32(n)
 		}
-	}
-	return nil
+		return nil
+	})
+}
+
+// eachPart calls f for each field of b that has a length: strings, bytes and messages.
+func eachPart(b []byte, f func(num protowire.Number, v []byte) error) error {
+	return eachField(b, func(num protowire.Number, v []byte, _ uint64) error {
+		if v == nil {
+			return nil
+		}
+		return f(num, v)
+	})
 }
 
 // eachField calls f for each field of b that is a varint (v is nil) or has a length.
