@@ -35,12 +35,13 @@ type routes struct {
 	topics  map[string]map[string]Queues // topic → broker name
 	live    map[liveKey]*live
 	gone    map[string]Gone // by broker name, see leave
+	aside   map[place]any   // connections, see displace
 	numbers uint64
 }
 
 func newRoutes() *routes {
 	return &routes{brokers: make(map[string]*Broker), topics: make(map[string]map[string]Queues), live: make(map[liveKey]*live),
-		gone: make(map[string]Gone)}
+		gone: make(map[string]Gone), aside: make(map[place]any)}
 }
 
 // register merges a registration into the table.
@@ -70,7 +71,9 @@ func (r *routes) register(g *Registration, timeout time.Duration, now time.Time)
 	maps.DeleteFunc(b.Addresses, func(id int64, a Address) bool { return a == g.Address && id != g.ID })
 	first = first || b.Addresses[g.ID] == ""
 	if old := b.Addresses[g.ID]; old != "" && old != g.Address {
-		delete(r.live, liveKey{g.Cluster, old}) // the process moved; its old place is not another broker
+		was := liveKey{g.Cluster, old}
+		r.displace(r.live[was], g)
+		delete(r.live, was) // the process moved; its old place is not another broker
 		first = true
 	}
 	b.Addresses[g.ID] = g.Address

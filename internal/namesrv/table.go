@@ -15,7 +15,8 @@ import (
 type Options struct {
 	Config *config.Live[config.Namesrv]
 	KV     *KV // nil = in memory
-	// Expired is called with the connection of a broker that has been silent for too long,
+	// Expired is called with the connection of a broker that has been silent for too long, and of one
+	// that has to register again,
 	// under no lock: it is closed.
 	Expired func(conn any)
 	// Changed is called when topics may have got other routes; nil names = any topic.
@@ -68,7 +69,7 @@ func (t *Table) Register(g Registration) (Registered, error) {
 	out, err := t.mu.r.register(&g, t.timeout(), time.Now())
 	t.mu.Unlock()
 	if err == nil && displaced != "" {
-		t.o.Log.Warn("a broker takes the place of another that has its name and id: give each a brokerName of its own, unless it is the same that was started elsewhere",
+		t.o.Log.Warn("two brokers have one name and id: clients find only the one that has registered last; give each a brokerName of its own, unless this is one that was moved",
 			"cluster", g.Cluster, "broker", g.Broker, "id", g.ID, "address", g.Address.told(), "was", displaced.told())
 	}
 	if err == nil && !known {
@@ -99,7 +100,9 @@ func (t *Table) Unregister(cluster string, address Address) {
 	t.mu.Lock()
 	l := t.mu.r.live[k]
 	gone := l != nil && l.conn != nil && t.mu.r.leave(k, l.number, time.Now(), true)
+	back := t.mu.r.comeback()
 	t.mu.Unlock()
+	t.close(back)
 	if gone {
 		t.o.Log.Info("broker unregistered", "cluster", cluster, "address", address)
 		t.changed()
@@ -113,7 +116,10 @@ func (t *Table) CloseConn(conn any) {
 	for _, e := range list {
 		t.mu.r.leave(e.key, e.number, time.Now(), false)
 	}
+	t.mu.r.hungUp(conn)
+	back := t.mu.r.comeback()
 	t.mu.Unlock()
+	t.close(back)
 	for _, e := range list {
 		t.o.Log.Info("broker's connection closed", "cluster", e.key.cluster, "address", e.key.address)
 	}
@@ -322,12 +328,12 @@ func (t *Table) expire(now time.Time) {
 	for _, e := range list {
 		t.mu.r.leave(e.key, e.number, now, false)
 	}
+	back := t.mu.r.comeback()
 	t.mu.Unlock()
+	t.close(back)
 	for _, e := range list {
 		t.o.Log.Warn("broker has been silent for too long", "cluster", e.key.cluster, "address", e.key.address)
-		if t.o.Expired != nil {
-			t.o.Expired(e.conn)
-		}
+		t.close([]any{e.conn})
 	}
 	if len(list) > 0 {
 		t.changed()

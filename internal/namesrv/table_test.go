@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -189,6 +190,58 @@ func FuzzKVLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Where a second broker of one name goes, the connection of the first is closed, so that it registers again at
+// once; one that is gone itself, or has its place again, is left alone.
+func TestTheDisplacedComeBack(t *testing.T) {
+	var closed []any
+	table := newTable(Options{Expired: func(conn any) { closed = append(closed, conn) }})
+	register := func(address Address, conn any) {
+		t.Helper()
+		g := reg("a", 0, address, 1, "t", "u")
+		g.Conn = conn
+		if _, err := table.Register(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saw := func(what string, want ...any) {
+		t.Helper()
+		if !slices.Equal(closed, want) {
+			t.Errorf("%s: closed %v, want %v", what, closed, want)
+		}
+		closed = nil
+	}
+	register("h:1", 1)
+	register("h:1", 1)
+	register("h:2", 2)
+	saw("both are there")
+	table.Unregister("c", "h:2")
+	saw("the second says goodbye", 1)
+	table.CloseConn(1)
+	register("h:1", 3)
+	register("h:2", 4)
+	table.CloseConn(4)
+	saw("the second is cut off", 3)
+	table.CloseConn(3)
+	register("h:1", 5)
+	register("h:2", 6)
+	table.CloseConn(5)
+	table.CloseConn(6)
+	saw("the first is gone")
+	register("h:1", 7)
+	register("h:2", 8)
+	register("h:1", 7) // at its next period
+	table.CloseConn(8)
+	table.Unregister("c", "h:1")
+	saw("the first had its place again")
+	register("h:1", 9)
+	register("h:2", 9) // it was moved by who speaks for it
+	table.CloseConn(9)
+	saw("one connection")
+	if n := len(table.mu.r.aside); n != 0 {
+		t.Errorf("%d connections are kept", n)
+	}
 }
 
 // A second broker with a name and id that another has is told of; a broker that registers again,

@@ -24,6 +24,7 @@ var migrations []func(dir string) error
 type dataFolder struct {
 	dir  string
 	lock *fileLock
+	used bool // by a server of ours before
 }
 
 // openData makes the folder if need be, locks it and brings it to the current format.
@@ -61,6 +62,7 @@ func (d *dataFolder) bringToFormat(current int, migrations []func(dir string) er
 	if format > current {
 		return fmt.Errorf("data folder %s has format %d, this version of bolide knows formats up to %d: use a newer version", d.dir, format, current)
 	}
+	d.used = format > 0
 	if format == 0 { // new, or a store of Apache RocketMQ
 		return writeFormat(d.dir, current)
 	}
@@ -73,6 +75,27 @@ func (d *dataFolder) bringToFormat(current int, migrations []func(dir string) er
 		}
 	}
 	return nil
+}
+
+// missingState says what a start makes of a folder without its state database, which is not
+// seen from what it serves; empty where all is there, or nothing ever was.
+func (d *dataFolder) missingState() string {
+	has := func(name string) bool {
+		entries, err := os.ReadDir(filepath.Join(d.dir, name))
+		return err == nil && len(entries) > 0
+	}
+	if !d.used || !has("commitlog") || has("state") {
+		return ""
+	}
+	missing := "the state database is missing: " + filepath.Join(d.dir, "state") + " is not there, though this folder was used before. "
+	for _, name := range []string{"topics.json", "topics.json.bak"} {
+		if _, err := os.Stat(filepath.Join(d.dir, "config", name)); err == nil {
+			return missing + "Topics, groups, consumer offsets and delays are taken from the files in config/, which are at most 5 s older than the last stop; " +
+				"messages that were in flight or acknowledged out of order come again. If it was moved by mistake, stop the server and put it back"
+		}
+	}
+	return missing + "Nor is config/topics.json: topics, groups and consumer offsets are gone, the messages are in the log and can't be reached. " +
+		"Stop the server and put both back, or restore the folder from a copy"
 }
 
 // readFormat is the format of the folder, 0 where none is written.

@@ -94,3 +94,46 @@ func TestFolderThatIsAFile(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A folder whose state database is not there is told of, with what is taken instead; a new one
+// and one of Apache's are not.
+func TestMissingState(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files []string
+		says  string
+	}{
+		{"new", nil, ""},
+		{"Apache's", []string{"commitlog/00000000000000000000", "config/topics.json"}, ""},
+		{"whole", []string{formatFile, "commitlog/00000000000000000000", "config/topics.json", "state/CURRENT"}, ""},
+		{"a name server's", []string{formatFile, "namesrv/kvConfig.json"}, ""},
+		{"without state", []string{formatFile, "commitlog/00000000000000000000", "config/topics.json"}, "are taken from the files in config/"},
+		{"with the older text alone", []string{formatFile, "commitlog/00000000000000000000", "config/topics.json.bak"}, "are taken from the files in config/"},
+		{"without state and config", []string{formatFile, "commitlog/00000000000000000000"}, "topics, groups and consumer offsets are gone"},
+	} {
+		dir := t.TempDir()
+		for _, name := range c.files {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			if name == formatFile {
+				text = formatPrefix + "1\n"
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := openData(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.missingState(); (got == "") != (c.says == "") || !strings.Contains(got, c.says) || c.says != "" && !strings.Contains(got, filepath.Join(dir, "state")) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

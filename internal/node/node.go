@@ -69,6 +69,9 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		return nil, err
 	}
 	warnings := settings.warnings
+	if missing := n.data.missingState(); missing != "" {
+		n.log.Warn(missing) // at once: the start tells what it takes instead
+	}
 	if o.Roles.Broker && !o.Roles.Namesrv && settings.broker.Get().NamesrvAddr == "" {
 		warnings = append(warnings, "no name server is named, by --namesrv, namesrvAddr or NAMESRV_ADDR: clients do not find this broker")
 	}

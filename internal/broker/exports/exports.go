@@ -141,7 +141,7 @@ func (e *Exports) load(f File) error {
 			return err
 		}
 		e.replaced = append(e.replaced, f.Name)
-		e.o.Log.Info("a table was replaced by a file that another server has written", "file", name)
+		e.o.Log.Info("a table was replaced by its file in config/, which this state database has not written", "file", name)
 		return nil
 	}
 	return nil

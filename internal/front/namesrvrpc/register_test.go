@@ -32,7 +32,8 @@ func (n *nameServer) start() {
 	if l, err = n.network.Listen(n.addr); err != nil {
 		n.t.Fatal(err)
 	}
-	n.table = namesrv.New(namesrv.Options{Config: config.NewLive(config.DefaultNamesrv())})
+	n.table = namesrv.New(namesrv.Options{Config: config.NewLive(config.DefaultNamesrv()),
+		Expired: func(conn any) { conn.(*transport.Conn).Close() }})
 	s := New(Options{Table: n.table})
 	n.server = transport.NewServer(transport.Options{Handler: s.Handle, OnClose: s.Closed})
 	go n.server.Serve(context.Background(), l)
@@ -179,6 +180,37 @@ func TestNameServerComesLateAndAgain(t *testing.T) {
 			}
 		}
 		b.stop()
+		ns.stop()
+	})
+}
+
+// A second broker of one name takes the place of the first; when it goes, the first has it back at once,
+// not only at its next period.
+func TestFirstOfTwoOfOneNameComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := transport.NewPipeNetwork()
+		ns := &nameServer{t: t, network: network, addr: "10.0.0.1:9876"}
+		ns.start()
+		l, err := network.Listen("10.0.0.2:9876") // each broker has the address that it comes to
+		if err != nil {
+			t.Fatal(err)
+		}
+		go ns.server.Serve(context.Background(), l)
+		at := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			route, ok := ns.table.Route("SELF_TEST_TOPIC")
+			if !ok || len(route.Brokers) != 1 || route.Brokers[0].Addresses[0] != namesrv.Address(want) {
+				t.Errorf("%+v, want %s", route, want)
+			}
+		}
+		one := startBroker(t, network, "10.0.0.1:9876", nil, nil)
+		at("10.0.0.1:10911")
+		two := startBroker(t, network, "10.0.0.2:9876", nil, nil)
+		at("10.0.0.2:10911")
+		two.stop()
+		at("10.0.0.1:10911")
+		one.stop()
 		ns.stop()
 	})
 }
