@@ -208,7 +208,7 @@ func TestHeadersOfAllCallsAreBounded(t *testing.T) {
 		}
 	}
 	held := func() (bytes, calls int) {
-		for _, c := range f.server.conns() {
+		for _, c := range f.server.conns.All() {
 			c.mu.Lock()
 			bytes, calls = bytes+c.mu.held, calls+len(c.mu.calls)
 			c.mu.Unlock()
@@ -251,7 +251,7 @@ func TestLastWordsWrittenByAnother(t *testing.T) {
 	f.raw(t)
 	var c *Conn
 	eventually(t, "no connection", func() bool {
-		for _, c = range f.server.conns() {
+		for _, c = range f.server.conns.All() {
 		}
 		return c != nil
 	})
@@ -318,7 +318,7 @@ func TestStopWithPeersThatDoNotRead(t *testing.T) {
 	}
 	eventually(t, "the answers are not on their way", func() bool {
 		stuck := 0
-		for _, c := range f.server.conns() {
+		for _, c := range f.server.conns.All() {
 			if c.writeSince.Load() != 0 {
 				stuck++
 			}

@@ -409,9 +409,9 @@ func FuzzFrames(f *testing.F) {
 				k.Answer(answer, sent)
 				return
 			}
-			s.running.Add(1)
+			s.conns.Running.Add(1)
 			go func() {
-				defer s.running.Done()
+				defer s.conns.Running.Done()
 				k.Answer(answer, sent)
 			}()
 		})

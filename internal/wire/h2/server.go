@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,13 +26,7 @@ type Server struct {
 
 	listeners sock.Listeners
 
-	mu struct {
-		sync.Mutex
-		conns  map[*Conn]struct{}
-		closed bool
-		sweep  *time.Timer
-	}
-	running sync.WaitGroup
+	conns sock.Conns[*Conn]
 }
 
 // method is one RPC.
@@ -57,7 +50,6 @@ func NewServer(o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.mu.conns = map[*Conn]struct{}{}
 	return s
 }
 
@@ -99,18 +91,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) open(nc net.Conn) (*Conn, error) {
 	c := newConn(s, nc)
 	c.lastRead.Store(time.Now().UnixNano())
-	s.mu.Lock()
-	if s.mu.closed {
-		s.mu.Unlock()
+	if !s.conns.Add(c, s.sweepEvery(), s.sweep) {
 		nc.Close()
 		return nil, ErrShutdown
 	}
-	s.mu.conns[c] = struct{}{}
-	s.running.Add(1)
-	if s.mu.sweep == nil {
-		s.mu.sweep = time.AfterFunc(s.sweepEvery(), s.sweep)
-	}
-	s.mu.Unlock()
 	return c, nil
 }
 
@@ -131,19 +115,13 @@ func (s *Server) run(c *Conn) {
 
 // finish comes after the last frame; err is why that was the last.
 func (s *Server) finish(c *Conn, err error) {
-	defer s.running.Done()
+	defer s.conns.Running.Done()
 	c.closeWith(err)
 	c.mu.Lock()
 	err = c.mu.closed
 	c.mu.Unlock()
 	c.end()
-	s.mu.Lock()
-	delete(s.mu.conns, c)
-	if len(s.mu.conns) == 0 && s.mu.sweep != nil {
-		s.mu.sweep.Stop()
-		s.mu.sweep = nil
-	}
-	s.mu.Unlock()
+	s.conns.Remove(c)
 	if !orderly(err) {
 		var broken connError
 		if errors.As(err, &broken) || errors.Is(err, ErrStalled) {
@@ -160,7 +138,7 @@ func (s *Server) sweepEvery() time.Duration {
 // not read.
 func (s *Server) sweep() {
 	now := time.Now().UnixNano()
-	for _, c := range s.conns() {
+	for _, c := range s.conns.All() {
 		since := c.writeSince.Load()
 		asked := c.pinged.Load()
 		switch {
@@ -177,27 +155,7 @@ func (s *Server) sweep() {
 			})
 		}
 	}
-	s.mu.Lock()
-	if s.mu.sweep != nil {
-		s.mu.sweep.Reset(s.sweepEvery())
-	}
-	s.mu.Unlock()
-}
-
-func (s *Server) conns() []*Conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]*Conn, 0, len(s.mu.conns))
-	for c := range s.mu.conns {
-		all = append(all, c)
-	}
-	return all
-}
-
-func (s *Server) stopping() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.closed
+	s.conns.Again(s.sweepEvery())
 }
 
 // lastWords is how long a peer has to take what is still to be sent to it when the server
@@ -208,11 +166,9 @@ const lastWords = 2 * time.Second
 // calls that come all the same are refused. Those there are go on; each connection closes
 // when its own are answered and the answers written.
 func (s *Server) Leave() {
-	s.mu.Lock()
-	s.mu.closed = true
-	s.mu.Unlock()
+	s.conns.Close()
 	s.listeners.Close()
-	for _, c := range s.conns() {
+	for _, c := range s.conns.All() {
 		c.leave()
 	}
 }
@@ -222,16 +178,16 @@ func (s *Server) Leave() {
 // returns when all have ended.
 func (s *Server) Stop(ctx context.Context) {
 	s.Leave()
-	for _, c := range s.conns() {
+	for _, c := range s.conns.All() {
 		c.cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		for _, c := range s.conns() {
+		for _, c := range s.conns.All() {
 			c.closeWith(ErrClosed) // without a farewell, which could take long under TLS
 		}
 	})
-	s.running.Wait()
+	s.conns.Running.Wait()
 	stop()
 }

@@ -52,13 +52,13 @@ func (k *Call) serve() {
 	s.ended = k.ended
 	c.mu.running++
 	c.mu.Unlock()
-	c.server.running.Add(1)
+	c.server.conns.Running.Add(1)
 	go s.serve()
 }
 
 func (s *stream) serve() {
 	k := s.k
-	defer k.conn.server.running.Done()
+	defer k.conn.server.conns.Running.Done()
 	defer func() {
 		s.cancel()
 		k.conn.mu.Lock()
@@ -128,7 +128,7 @@ func (s *stream) statusOf(err error) (codes.Code, string) {
 	if !ok {
 		st = status.FromContextError(err)
 	}
-	if st.Code() == codes.Canceled && s.k.conn.server.stopping() {
+	if st.Code() == codes.Canceled && s.k.conn.server.conns.Closed() {
 		return codes.Unavailable, ErrShutdown.Error()
 	}
 	return st.Code(), st.Message()

@@ -35,10 +35,10 @@ func (c *Conn) queuedLocked(n int) {
 		return
 	}
 	c.mu.writing = true
-	c.server.running.Add(1) // the reader has not ended, since the connection is open
+	c.server.conns.Running.Add(1) // the reader has not ended, since the connection is open
 	if c.mu.unsent <= sock.Most && c.now.Quiet() {
 		if c.writeAtOnceLocked() { // unlocks
-			c.server.running.Done()
+			c.server.conns.Running.Done()
 			return
 		}
 	} else {
@@ -91,7 +91,7 @@ func (c *Conn) uncork() {
 	inline := c.mu.unsent <= inlineWrite
 	c.mu.Unlock()
 	if !inline || c.writeOnce() {
-		c.server.running.Add(1)
+		c.server.conns.Running.Add(1)
 		go c.drain()
 	}
 }
@@ -99,7 +99,7 @@ func (c *Conn) uncork() {
 // drain writes until nothing is left. The caller has set mu.writing for it and counted it
 // among what the server has running.
 func (c *Conn) drain() {
-	defer c.server.running.Done()
+	defer c.server.conns.Running.Done()
 	for c.writeOnce() {
 	}
 }

@@ -1,4 +1,4 @@
-// Package sock is what both transports do with sockets: accept them, read into a buffer,
+// Package sock is what both transports do with sockets: accept and keep them, read into a buffer,
 // write without waiting, cut them.
 //
 // Invariants: a read buffer starts small, because most connections are idle most of the

@@ -72,7 +72,7 @@ func (c *Client) Conn(ctx context.Context, addr string) (*Conn, error) {
 		if s == nil {
 			s = &slot{ready: make(chan struct{})}
 			c.pool.slots[addr] = s
-			c.running.Add(1)
+			c.conns.Running.Add(1)
 			go c.connect(addr, s)
 		}
 		c.pool.Unlock()
@@ -98,7 +98,7 @@ func (c *Client) Conn(ctx context.Context, addr string) (*Conn, error) {
 // connect fills a slot. It does not depend on the caller who asked first, as others wait
 // for it too.
 func (c *Client) connect(addr string, s *slot) {
-	defer c.running.Done()
+	defer c.conns.Running.Done()
 	defer close(s.ready)
 	ctx, cancel := context.WithTimeout(c.ctx, c.dialTimeout)
 	defer cancel()
@@ -167,10 +167,10 @@ func (c *Client) Close() {
 	c.pool.Lock()
 	c.pool.closed = true
 	c.pool.Unlock()
-	c.refuseNew()
+	c.conns.Close()
 	c.cancel()
-	for _, conn := range c.each() {
+	for _, conn := range c.conns.All() {
 		conn.Close()
 	}
-	c.running.Wait()
+	c.conns.Running.Wait()
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/wire/poll"
@@ -26,13 +25,7 @@ type endpoint struct {
 	round   Round
 	log     *slog.Logger
 
-	mu struct {
-		sync.Mutex
-		conns  map[*Conn]struct{}
-		closed bool
-		sweep  *time.Timer
-	}
-	running sync.WaitGroup
+	conns sock.Conns[*Conn]
 }
 
 func (e *endpoint) init(o Options, server bool) {
@@ -46,25 +39,16 @@ func (e *endpoint) init(o Options, server bool) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	e.mu.conns = map[*Conn]struct{}{}
 }
 
 // open takes a connection in; run must follow.
 func (e *endpoint) open(nc net.Conn) (*Conn, error) {
 	c := newConn(e, nc)
 	c.lastActive.Store(time.Now().UnixNano())
-	e.mu.Lock()
-	if e.mu.closed {
-		e.mu.Unlock()
+	if !e.conns.Add(c, min(e.limits.Idle, e.limits.Stall), e.sweep) {
 		nc.Close()
 		return nil, ErrShutdown
 	}
-	e.mu.conns[c] = struct{}{}
-	e.running.Add(1)
-	if e.mu.sweep == nil {
-		e.mu.sweep = time.AfterFunc(min(e.limits.Idle, e.limits.Stall), e.sweep)
-	}
-	e.mu.Unlock()
 	return c, nil
 }
 
@@ -97,7 +81,7 @@ func (e *endpoint) begin(c *Conn) {
 
 // finish comes after the last frame; err is why that was the last.
 func (e *endpoint) finish(c *Conn, err error) error {
-	defer e.running.Done()
+	defer e.conns.Running.Done()
 	c.buf = sock.Buffer{} // who keeps a closed connection for a while keeps no more than that
 	c.closeWith(err)
 	err = c.Err()
@@ -108,13 +92,7 @@ func (e *endpoint) finish(c *Conn, err error) error {
 	if e.events.Closed != nil {
 		e.events.Closed(c, err)
 	}
-	e.mu.Lock()
-	delete(e.mu.conns, c)
-	if len(e.mu.conns) == 0 && e.mu.sweep != nil {
-		e.mu.sweep.Stop()
-		e.mu.sweep = nil
-	}
-	e.mu.Unlock()
+	e.conns.Remove(c)
 	switch {
 	case errors.Is(err, remoting.ErrFrame), errors.Is(err, ErrStalled), errors.Is(err, ErrUnsent):
 		e.log.Warn("connection cut", "remote", c.remote, "err", err)
@@ -129,49 +107,16 @@ func (e *endpoint) finish(c *Conn, err error) error {
 func (e *endpoint) sweep() {
 	now := time.Now()
 	next := now.Add(min(e.limits.Idle, e.limits.Stall))
-	var idle, stalled []*Conn
-	e.mu.Lock()
-	for c := range e.mu.conns {
-		due := time.Unix(0, c.lastActive.Load()).Add(e.limits.Idle)
-		to := &idle
+	for _, c := range e.conns.All() {
+		due, why := time.Unix(0, c.lastActive.Load()).Add(e.limits.Idle), ErrIdle
 		if since := c.writeSince.Load(); since != 0 {
-			due = time.Unix(0, since).Add(e.limits.Stall * time.Duration(1+c.writeSize.Load()>>20))
-			to = &stalled
+			due, why = time.Unix(0, since).Add(e.limits.Stall*time.Duration(1+c.writeSize.Load()>>20)), ErrStalled
 		}
 		if !due.After(now) {
-			*to = append(*to, c)
+			c.closeWith(why)
 		} else if due.Before(next) {
 			next = due
 		}
 	}
-	if len(e.mu.conns) > 0 && e.mu.sweep != nil {
-		e.mu.sweep.Reset(next.Sub(now))
-	} else {
-		e.mu.sweep = nil
-	}
-	e.mu.Unlock()
-	for _, c := range idle {
-		c.closeWith(ErrIdle)
-	}
-	for _, c := range stalled {
-		c.closeWith(ErrStalled)
-	}
-}
-
-// each returns the connections that are open now.
-func (e *endpoint) each() []*Conn {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	all := make([]*Conn, 0, len(e.mu.conns))
-	for c := range e.mu.conns {
-		all = append(all, c)
-	}
-	return all
-}
-
-// refuseNew makes open fail from now on.
-func (e *endpoint) refuseNew() {
-	e.mu.Lock()
-	e.mu.closed = true
-	e.mu.Unlock()
+	e.conns.Again(next.Sub(now))
 }

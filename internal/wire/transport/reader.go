@@ -115,7 +115,7 @@ func (c *Conn) uncork() {
 	inline := c.owner.server && c.mu.unsent <= inlineWrite
 	c.mu.Unlock()
 	if !inline || c.writeOnce() {
-		c.owner.running.Add(1)
+		c.owner.conns.Running.Add(1)
 		go c.drain()
 	}
 }

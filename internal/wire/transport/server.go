@@ -45,25 +45,25 @@ func (s *Server) ServeConn(ctx context.Context, nc net.Conn) error {
 }
 
 // Conns returns the connections that are open now.
-func (s *Server) Conns() []*Conn { return s.each() }
+func (s *Server) Conns() []*Conn { return s.conns.All() }
 
 // Shutdown ends the server in order: listeners close; requests that come from now on are
 // told to go elsewhere; each connection closes when its earlier requests are answered and
 // the answers written; those not done when ctx ends are cut. It returns when all have
 // ended, with ctx's error if any had to be cut.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.refuseNew()
+	s.conns.Close()
 	s.listeners.Close()
-	for _, c := range s.each() {
+	for _, c := range s.conns.All() {
 		c.drainNow()
 	}
 	var cut error
 	stop := context.AfterFunc(ctx, func() {
-		for _, c := range s.each() {
+		for _, c := range s.conns.All() {
 			c.closeWith(ErrShutdown)
 		}
 	})
-	s.running.Wait()
+	s.conns.Running.Wait()
 	if !stop() {
 		cut = ctx.Err()
 	}

@@ -73,10 +73,10 @@ func (c *Conn) queuedLocked(n int) {
 		return
 	}
 	c.mu.writing = true
-	c.owner.running.Add(1) // the reader has not ended, since the connection is open
+	c.owner.conns.Running.Add(1) // the reader has not ended, since the connection is open
 	if c.mu.unsent <= sock.Most && c.now.Quiet() {
 		if c.writeAtOnceLocked() { // unlocks
-			c.owner.running.Done()
+			c.owner.conns.Running.Done()
 			return
 		}
 	} else {
@@ -137,7 +137,7 @@ func (c *Conn) putBackLocked(out *buffer, n int) {
 // drain writes until nothing is left. The caller has set mu.writing for it and counted it
 // among what the endpoint has running.
 func (c *Conn) drain() {
-	defer c.owner.running.Done()
+	defer c.owner.conns.Running.Done()
 	for c.writeOnce() {
 	}
 }
