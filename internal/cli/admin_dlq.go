@@ -243,15 +243,20 @@ type deadLetter struct {
 // errEnough ends a walk early.
 var errEnough = errors.New("enough")
 
-// deadLetters calls each for the dead letters of a group, in order of their offsets.
+// deadLetters calls each for the dead letters of a group, in order of their offsets, on the
+// brokers that there are; that one is missing is an error at the end.
 func (r *remote) deadLetters(ctx context.Context, group string, l letters, each func(deadLetter) error) error {
 	if err := names.CheckGroup(group); err != nil {
+		return err
+	}
+	all, err := r.census(ctx)
+	if err != nil {
 		return err
 	}
 	topic := names.DeadLetter(group)
 	at, err := r.route(ctx, topic)
 	if errors.As(err, new(noTopic)) { // it comes with the first dead letter
-		return r.known(ctx, group)
+		at, err = nil, r.known(ctx, all, group)
 	}
 	if err != nil {
 		return err
@@ -269,7 +274,7 @@ func (r *remote) deadLetters(ctx context.Context, group string, l letters, each 
 			}
 		}
 	}
-	return nil
+	return all.incomplete("these are not all dead letters")
 }
 
 // walk reads a queue from its beginning, or where l begins, to the end that it has now.

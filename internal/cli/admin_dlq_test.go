@@ -133,6 +133,12 @@ func TestDeadLettersOfManyBrokers(t *testing.T) {
 	if !strings.Contains(got, "billing  2 ") || !strings.Contains(got, "bolide: the counts are not complete: broker-b was stopped at 2") {
 		t.Errorf("without the other:\n%s", got)
 	}
+	for _, line := range []string{"list billing", "show billing", "redrive billing --dry-run"} {
+		got := runLine(t, 1, append([]string{"admin", "dlq", "-n", at}, strings.Fields(line)...)...)
+		if strings.Count(got, "\n") < 2 || !strings.Contains(got, "bolide: these are not all dead letters: broker-b was stopped at 2") {
+			t.Errorf("%s without the other:\n%s", line, got)
+		}
+	}
 }
 
 // TestTopicsAreChangedByWhatIsSaid: a topic that is there keeps what no flag says.

@@ -70,7 +70,11 @@ func groupReset(r *remote) *cobra.Command {
 		}
 		r.open()
 		defer r.close()
-		if err := r.known(c.Context(), args[0]); err != nil {
+		all, err := r.census(c.Context())
+		if err != nil {
+			return err
+		}
+		if err := r.known(c.Context(), all, args[0]); err != nil {
 			return err
 		}
 		at, err := r.route(c.Context(), args[1])
@@ -98,7 +102,7 @@ func groupReset(r *remote) *cobra.Command {
 				fmt.Fprintf(w, "%s/%d\t%d\t%d\n", q.BrokerName, q.QueueID, before[q].ConsumerOffset, body.OffsetTable[q])
 			}
 		}
-		return nil
+		return all.incomplete("what is missing is not reset")
 	}
 	return c
 }

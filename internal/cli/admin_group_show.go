@@ -32,7 +32,7 @@ func groupShow(r *remote) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := r.knownTo(ctx, all, args[0]); err != nil {
+		if err := r.known(ctx, all, args[0]); err != nil {
 			return err
 		}
 		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)

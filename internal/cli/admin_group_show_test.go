@@ -181,6 +181,10 @@ func TestGroupShowIsNotComplete(t *testing.T) {
 	}
 	stop()
 	missing(": broker-b was stopped at 2")
+	if got := runLine(t, 1, "admin", "group", "reset", "billing", "orders", "--to", "start", "-n", at); !strings.Contains(got, "broker-a/0") ||
+		!strings.Contains(got, "bolide: what is missing is not reset: broker-b was stopped at 2") {
+		t.Errorf("reset:\n%s", got)
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -191,6 +195,11 @@ func TestGroupShowIsNotComplete(t *testing.T) {
 	missing(": broker-b did not answer (nothing listens on " + nobody)
 	if got := runLine(t, 1, "admin", "group", "show", "nosuch", "-n", at); !strings.HasPrefix(got, "bolide: no broker that answers has group nosuch: broker-b did not answer") {
 		t.Errorf("a group that the missing one may have: %s", got)
+	}
+	for _, line := range []string{"timer", "txn list", "pop billing", "dlq list"} { // the others are asked all the same
+		if got := runLine(t, 1, append([]string{"admin", "-n", at}, strings.Fields(line)...)...); !strings.Contains(got, ": broker-b did not answer (nothing listens on "+nobody) {
+			t.Errorf("admin %s: %s", line, got)
+		}
 	}
 	gone()
 	eventually(t, "the end of its connection", func() bool { return strings.Contains(show(t, 1, at, "billing"), "broker-b is gone since 2") })

@@ -38,7 +38,7 @@ func popCommand(r *remote) *cobra.Command {
 		}
 		r.open()
 		defer r.close()
-		brokers, err := r.masters(c.Context())
+		all, err := r.census(c.Context())
 		if err != nil {
 			return err
 		}
@@ -47,21 +47,26 @@ func popCommand(r *remote) *cobra.Command {
 			ask.QueueID, ask.Offset = queue, remoting.Some(release)
 		}
 		found := false
-		for _, b := range brokers {
+		err = all.each(c.Context(), func(b master) error {
+			if releasing && found {
+				return nil
+			}
 			state, err := ask.state(c, r, b.addr)
 			if err != nil {
 				return err
 			}
-			if releasing {
-				done, err := ask.release(c, r, b, state, queue, release)
-				if done || err != nil {
-					return err
-				}
-				continue
+			if !releasing {
+				found = printPopState(c.OutOrStdout(), b.broker, state) || found
+				return nil
 			}
-			found = printPopState(c.OutOrStdout(), b.broker, state) || found
-		}
-		switch {
+			found, err = ask.release(c, r, b, state, queue, release)
+			return err
+		})
+		switch missing := all.incomplete("this is not all"); {
+		case err != nil || releasing && found:
+			return err
+		case missing != nil:
+			return missing
 		case releasing:
 			return fmt.Errorf("group %s has no message %d of topic %s, queue %d in flight", args[0], release, topic, queue)
 		case !found:

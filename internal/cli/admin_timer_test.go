@@ -43,3 +43,26 @@ users on b: 1 wait
 		t.Errorf("%d %s", code, out)
 	}
 }
+
+// TestAdminTimerLevels: what waits in a delay level is told, and is gone from there when it has
+// been delivered.
+func TestAdminTimerLevels(t *testing.T) {
+	at := startNode(t)
+	runLine(t, 0, "admin", "topic", "create", "orders", "--queues", "1", "-n", at)
+	r := client(t, at)
+	broker := r.brokerAddr(t)
+	send := func(level string) {
+		t.Helper()
+		r.must(t, broker, remoting.ReqSendMessageV2, &remoting.SendMessageRequest{V2: true, ProducerGroup: "p", Topic: "orders", DefaultTopic: "TBW102",
+			Properties: "DELAY\x01" + level + "\x02"}, []byte("x"))
+	}
+	send("1") // a second
+	send("17")
+	send("17")
+	eventually(t, "delivery of the first", func() bool {
+		return runLine(t, 0, "admin", "timer", "-n", at) == "delay level 17 on broker-a, of all topics: 2 wait\n"
+	})
+	if got := runLine(t, 0, "admin", "timer", "orders", "--json", "-n", at); got != `{"broker":"broker-a","topics":{},"next":[],"levels":{"17":2}}`+"\n" {
+		t.Error(got)
+	}
+}

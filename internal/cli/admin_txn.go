@@ -30,18 +30,21 @@ func txnList(r *remote) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r.open()
 		defer r.close()
-		brokers, err := r.masters(c.Context())
+		all, err := r.census(c.Context())
 		if err != nil {
 			return err
 		}
-		for _, b := range brokers {
+		err = all.each(c.Context(), func(b master) error {
 			list, err := r.transactions(c.Context(), b, ask)
-			if err != nil {
-				return err
+			if err == nil {
+				printTransactions(c.OutOrStdout(), b.broker, list)
 			}
-			printTransactions(c.OutOrStdout(), b.broker, list)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
+		return all.incomplete("these are not all")
 	}
 	return c
 }
