@@ -37,8 +37,8 @@ func (f *serverFlags) readSettings(c *cobra.Command) error {
 		f.Settings = append(f.Settings, config.ReadSettings(f.config, text, config.Strict)...)
 	}
 	for _, s := range f.settings {
-		key, value, ok := strings.Cut(s, "=")
-		if !ok {
+		key, value, _ := strings.Cut(s, "=")
+		if strings.TrimSpace(key) == "" || !strings.Contains(s, "=") {
 			return fmt.Errorf("--set %q is not KEY=VALUE", s)
 		}
 		f.Settings = append(f.Settings, config.Given{Name: strings.TrimSpace(key), Value: strings.TrimSpace(value), From: "--set"})

@@ -128,38 +128,61 @@ func Take(given []Given) (Options, Findings) {
 	return o, f
 }
 
-// order is that one setting may not be more than another.
+// order is that one setting, with room beside it, may not be more than another.
 type order struct {
-	low, high       string
-	lowest, highest int64
+	low, high             string
+	lowest, room, highest int64
+}
+
+// besideBody is room for what a record has beside its body: properties, names, numbers.
+const besideBody = 40 << 10
+
+func (s *Store) orders() []order {
+	return []order{{"maxMessageSize", "mappedFileSizeCommitLog", int64(s.MaxMessageSize), besideBody, s.MappedFileSizeCommitLog}}
+}
+
+func (p *Proxy) orders() []order {
+	return []order{
+		{"minInvisibleTimeMillsForRecv", "maxInvisibleTimeMills", p.MinInvisibleTimeMillsOnRecv, 0, p.MaxInvisibleTimeMills},
+		{"minInvisibleTimeMillsForRecv", "defaultInvisibleTimeMills", p.MinInvisibleTimeMillsOnRecv, 0, p.DefaultInvisibleTimeMills},
+		{"defaultInvisibleTimeMills", "maxInvisibleTimeMills", p.DefaultInvisibleTimeMills, 0, p.MaxInvisibleTimeMills},
+		{"grpcClientConsumerMinLongPollingTimeoutMillis", "grpcClientConsumerMaxLongPollingTimeoutMillis", p.LongPollingMinTimeMillis, 0, p.LongPollingMaxTimeMillis},
+	}
+}
+
+// broken says how two settings contradict each other, if they do. given are those that somebody has
+// set; the others are as they are by default.
+func (r order) broken(given func(name string) bool) error {
+	if r.lowest+r.room <= r.highest {
+		return nil
+	}
+	byDefault := func(name string) string {
+		if given(name) {
+			return ""
+		}
+		return " by default"
+	}
+	beside := ""
+	if r.room > 0 {
+		beside = fmt.Sprintf(", with %d beside it,", r.room)
+	}
+	return fmt.Errorf("%w of %s: %d%s%s is more than %s, which is %d%s", ErrValue, r.low, r.lowest, byDefault(r.low), beside, r.high, r.highest, byDefault(r.high))
 }
 
 // agree refuses settings that contradict each other.
 func (o *Options) agree(last map[string]Given, f *Findings) {
-	p := &o.Proxy
-	for _, r := range []order{
-		{"minInvisibleTimeMillsForRecv", "maxInvisibleTimeMills", p.MinInvisibleTimeMillsOnRecv, p.MaxInvisibleTimeMills},
-		{"minInvisibleTimeMillsForRecv", "defaultInvisibleTimeMills", p.MinInvisibleTimeMillsOnRecv, p.DefaultInvisibleTimeMills},
-		{"defaultInvisibleTimeMills", "maxInvisibleTimeMills", p.DefaultInvisibleTimeMills, p.MaxInvisibleTimeMills},
-		{"grpcClientConsumerMinLongPollingTimeoutMillis", "grpcClientConsumerMaxLongPollingTimeoutMillis", p.LongPollingMinTimeMillis, p.LongPollingMaxTimeMillis},
-	} {
-		if r.lowest <= r.highest {
+	given := func(name string) bool { _, ok := last[name]; return ok }
+	for _, r := range append(o.Store.orders(), o.Proxy.orders()...) {
+		err := r.broken(given)
+		if err == nil {
 			continue
 		}
 		from := last[r.low].From
 		if from == "" {
 			from = last[r.high].From
 		}
-		f.refuse(from, fmt.Errorf("%w of %s: %d%s is more than %s, which is %d%s", ErrValue,
-			r.low, r.lowest, byDefault(last, r.low), r.high, r.highest, byDefault(last, r.high)))
+		f.refuse(from, err)
 	}
-}
-
-func byDefault(last map[string]Given, name string) string {
-	if _, said := last[name]; said {
-		return ""
-	}
-	return " by default"
 }
 
 // setEach sets a property in each of the targets that have it; one must.

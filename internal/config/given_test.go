@@ -41,6 +41,8 @@ f:4: fileReservedTime is given twice, first in line 2: take one of them away
 		{"storePathRootDir=/x\nlistenPort=1\n", "f:1: setting storePathRootDir: --data takes its place\nf:2: setting listenPort: --broker-addr or --namesrv-addr takes its place\n"},
 		{"timerPrecisionMs=500\n", "warning f:1: setting timerPrecisionMs has no effect: times of delivery are kept to the millisecond\n"},
 		{"maxInvisibleTimeMills=5000\n", "f:1: illegal value of minInvisibleTimeMillsForRecv: 10000 by default is more than maxInvisibleTimeMills, which is 5000\nf:1: illegal value of defaultInvisibleTimeMills: 60000 by default is more than maxInvisibleTimeMills, which is 5000\n"},
+		{"\nmappedFileSizeCommitLog=65536\n", "f:2: illegal value of maxMessageSize: 4194304 by default, with 40960 beside it, is more than mappedFileSizeCommitLog, which is 65536\n"},
+		{"mappedFileSizeCommitLog=65536\nmaxMessageSize=24576\n", ""},
 		{"grpcClientConsumerMinLongPollingTimeoutMillis=9\ngrpcClientConsumerMaxLongPollingTimeoutMillis=8\n", "f:1: illegal value of grpcClientConsumerMinLongPollingTimeoutMillis: 9 is more than grpcClientConsumerMaxLongPollingTimeoutMillis, which is 8\n"},
 		{"brokerName=C\\\\x\n", `f:1: illegal value of brokerName: "C\\x" has '\\'; a name has letters, digits and any of -_.|%` + "\n"},
 		{"regionId=\\u00\n", `f:1: illegal value: a \u escape is cut short in "\\u00"` + "\n"},

@@ -95,6 +95,13 @@ func (l *Live[T]) Change(settings map[string]string) error {
 	if idle := WithoutEffect(settings, l.Get()); len(idle) > 0 {
 		return fmt.Errorf("%w: %s: %s", ErrIdle, idle[0].Name, idle[0].Why)
 	}
+	if o, ok := any(&next).(interface{ orders() []order }); ok {
+		for _, r := range o.orders() {
+			if err := r.broken(func(string) bool { return true }); err != nil {
+				return err
+			}
+		}
+	}
 	l.Replace(next)
 	return nil
 }

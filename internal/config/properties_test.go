@@ -91,6 +91,11 @@ func TestChangeIsAllOrNothing(t *testing.T) {
 	if err := l.Change(map[string]string{"brokerName": "x"}); !errors.Is(err, ErrFixed) {
 		t.Errorf("%v", err)
 	}
+	s := DefaultStore()
+	s.MappedFileSizeCommitLog = 8 << 20
+	if store := NewLive(s); !errors.Is(store.Change(map[string]string{"maxMessageSize": "8388608"}), ErrValue) || store.Change(map[string]string{"maxMessageSize": "8000000"}) != nil {
+		t.Error("a message that fits into no log file, or one that does")
+	}
 	if err := l.Change(map[string]string{"defaultTopicQueueNums": "4"}); err != nil || l.Get().DefaultTopicQueueNums != 4 || before.DefaultTopicQueueNums != 8 {
 		t.Errorf("%v", err)
 	}

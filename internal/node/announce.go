@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+
+	"github.com/bolidemq/bolide/internal/config"
 )
 
 // announcement is the address that this node gives to others, and why this one.
@@ -42,8 +44,11 @@ func (a announcement) storeHost(machine []netip.Addr) netip.AddrPort {
 func announce(advertise string, listening netip.AddrPort, machine []netip.Addr) (announcement, error) {
 	if advertise != "" {
 		host, port, err := splitHostPort(advertise)
-		if err != nil || host == "" || port == 0 {
+		if err != nil || !config.HostPort(advertise) {
 			return announcement{}, fmt.Errorf("--advertise %q is not HOST:PORT", advertise)
+		}
+		if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
+			return announcement{}, fmt.Errorf("--advertise %q is every address of a machine; clients need one that they can reach", advertise)
 		}
 		return announcement{host: host, port: port, why: "set by --advertise, for all clients", set: true}, nil
 	}

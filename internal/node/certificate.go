@@ -24,6 +24,11 @@ func (d *dataFolder) certificates(certFile, keyFile string, log *slog.Logger) (*
 			return nil, err
 		}
 	}
+	for _, file := range []string{certFile, keyFile} {
+		if _, err := os.ReadFile(file); err != nil {
+			return nil, fmt.Errorf("TLS certificate or key %s can't be read: %w", file, cause(err))
+		}
+	}
 	if _, err := tls.LoadX509KeyPair(certFile, keyFile); err != nil {
 		return nil, fmt.Errorf("TLS certificate %s with key %s: %w", certFile, keyFile, cause(err))
 	}

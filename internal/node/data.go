@@ -33,6 +33,9 @@ func openData(dir string) (_ *dataFolder, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("data folder %s can't be made: it is a file", dir)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("data folder %s can't be made: %w", dir, cause(err))
 	}

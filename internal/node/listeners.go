@@ -140,6 +140,10 @@ func listenAll(ctx context.Context, ports []port, warn func(string)) (all []*lis
 			continue
 		case errors.Is(err, syscall.EADDRINUSE):
 			return all, fmt.Errorf("%s can't listen on %s: the port is in use; %s HOST:PORT takes another one", p.name, p.addr, p.flag)
+		case errors.Is(err, syscall.EADDRNOTAVAIL):
+			return all, fmt.Errorf("%s can't listen on %s: no address of this machine is that; %s :%d takes all of them", p.name, p.addr, p.flag, number)
+		case errors.Is(err, syscall.EACCES):
+			return all, fmt.Errorf("%s can't listen on %s: the system lets the user of this process take no such port; %s HOST:PORT takes another one", p.name, p.addr, p.flag)
 		default:
 			return all, fmt.Errorf("%s can't listen on %s: %w", p.name, p.addr, systemCause(err))
 		}

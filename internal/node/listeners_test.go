@@ -58,6 +58,10 @@ func TestTakenPorts(t *testing.T) {
 		t.Errorf("%v, %d listeners, warned %q", err, len(all), warned)
 	}
 	closeAll(all)
+	// Of a network that is for documents alone.
+	if _, err = listenAll(t.Context(), []port{{name: "grpc", flag: "--grpc-addr", addr: "192.0.2.1:8081"}}, warn); err == nil || !strings.HasSuffix(err.Error(), "no address of this machine is that; --grpc-addr :8081 takes all of them") {
+		t.Errorf("%v", err)
+	}
 	if _, err = listenAll(t.Context(), []port{{name: "grpc", flag: "--grpc-addr", addr: "8081"}}, warn); err == nil || !strings.Contains(err.Error(), "HOST:PORT") {
 		t.Errorf("%v", err)
 	}
@@ -102,7 +106,7 @@ func TestAnnounce(t *testing.T) {
 			t.Errorf("%q, %v: %s (%s), %v", c.advertise, c.listening, a, a.why, err)
 		}
 	}
-	for _, bad := range []string{"host", ":10911", "host:0", "host:70000", "host:x"} {
+	for _, bad := range []string{"host", ":10911", "host:0", "host:70000", "host:x", "0.0.0.0:10911", "[::]:10911", "a b:10911", "http://host:10911"} {
 		if _, err := announce(bad, any4, machine); err == nil {
 			t.Errorf("%q accepted", bad)
 		}

@@ -53,6 +53,10 @@ func clearReadyFile(path string) error {
 	if path == "" {
 		return nil
 	}
+	// Else an empty folder would be taken away, and this file be in its place.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("ready file %s can't be written: it is a folder, or no file otherwise", path)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
