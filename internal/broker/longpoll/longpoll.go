@@ -111,9 +111,12 @@ type Waiter struct {
 // until Release. It remembers that it has gone, since its request may be in other hands then:
 // woken, looking, about to be parked again.
 type Peer struct {
-	waiting list // this and gone are guarded by the table's lock
-	gone    bool
+	waiting list        // guarded by the table's lock
+	gone    atomic.Bool // set under it
 }
+
+// Gone reports whether p has gone; nobody never does.
+func (p *Peer) Gone() bool { return p != nil && p.gone.Load() }
 
 // Limits bound the table.
 type Limits struct {
@@ -184,7 +187,7 @@ func (t *Table) Park(w *Waiter) error {
 		return ErrClosed
 	case w.parked:
 		panic("longpoll: a waiter was parked twice")
-	case w.Peer != nil && w.Peer.gone:
+	case w.Peer.Gone():
 		return ErrGone
 	case len(t.mu.deadlines) >= t.limits.Total:
 		return ErrFull
@@ -389,7 +392,7 @@ func (t *Table) firstLocked(k Key) *Waiter {
 func (t *Table) Release(p *Peer) {
 	var woken []*Waiter
 	t.mu.Lock()
-	p.gone = true
+	p.gone.Store(true)
 	for p.waiting.first != nil {
 		w := p.waiting.first.w
 		woken = append(woken, w)

@@ -61,6 +61,45 @@ func TestRecordsWithoutTheirWindow(t *testing.T) {
 	b.close()
 }
 
+// A message that comes for a request whose connection has closed goes to the next that waits.
+func TestGoneTakesNothing(t *testing.T) {
+	b := newTestBroker(t, true)
+	b.open(false)
+	defer func() { b.close() }()
+	b.topic("T", "", 1)
+	var peer longpoll.Peer
+	type answer struct {
+		who      string
+		messages int
+		err      error
+	}
+	answers := make(chan answer, 2)
+	ask := func(who string, peer *longpoll.Peer) {
+		b.pop.Pop(Request{Group: "g", Topic: "T", QueueID: -1, Max: 1, Invisible: 60_000, PollTime: time.Hour, Peer: peer},
+			func(res Result, err error) { answers <- answer{who, res.Messages(), err} })
+	}
+	ask("gone", &peer)
+	ask("there", &longpoll.Peer{})
+	b.send("T", 0, "x", "", "") // wakes the one that has waited longer
+	b.polls.Release(&peer)
+	for _, l := range b.pop.Loops() {
+		b.loop(l.Run)
+	}
+	for range 2 {
+		select {
+		case a := <-answers:
+			if want := (answer{"gone", 0, ErrGone}); a.who == "gone" && a != want {
+				t.Errorf("%+v", a)
+			}
+			if want := (answer{"there", 1, nil}); a.who == "there" && a != want {
+				t.Errorf("%+v", a)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no answer, %d wait", b.polls.Waiting())
+		}
+	}
+}
+
 // A request whose connection closes between its wake-up and the next look finds nothing and
 // ends: it does not wait on for nobody.
 func TestGoneWhileWoken(t *testing.T) {

@@ -258,14 +258,17 @@ type seen struct {
 // settle answers q, or parks it when it found nothing and may wait.
 func (p *Popper) settle(q *request, a attempt, err error) {
 	switch {
+	case err == ErrGone:
+		p.finish(q, Result{}, err)
+		p.wakeNext(q) // for what it may have been woken for
 	case err != nil:
 		p.finish(q, Result{}, err)
 	case a.res.Status == Found:
 		p.finish(q, a.res, nil)
 		// A waiter with a filter has looked at everything already and is woken by what it
 		// wants; only where messages were set aside to the limit it must look again.
-		if p.o.LongPoll != nil && (a.roomAgain || a.res.RestNum > 0 && q.Filter.MatchesAll()) {
-			p.o.LongPoll.WakeNext(longpoll.Key{Topic: q.Topic, QueueID: q.QueueID, Group: q.Group})
+		if a.roomAgain || a.res.RestNum > 0 && q.Filter.MatchesAll() {
+			p.wakeNext(q)
 		}
 	case a.more && time.Now().Before(q.deadline.Add(time.Second)):
 		p.ready.put(job{q: q}) // the scan goes on, after others had their turn
@@ -273,6 +276,13 @@ func (p *Popper) settle(q *request, a attempt, err error) {
 		p.finish(q, a.res, nil)
 	default:
 		p.park(q, a)
+	}
+}
+
+// wakeNext wakes the next that waits for what q has asked for.
+func (p *Popper) wakeNext(q *request) {
+	if p.o.LongPoll != nil {
+		p.o.LongPoll.WakeNext(longpoll.Key{Topic: q.Topic, QueueID: q.QueueID, Group: q.Group})
 	}
 }
 

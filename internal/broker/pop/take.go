@@ -26,6 +26,9 @@ const scanRounds = 64
 func (p *Popper) attempt(q *request) (attempt, error) {
 	s := q.s
 	var a attempt
+	if q.Peer.Gone() {
+		return a, ErrGone
+	}
 	a.before, a.reach = p.picture(q)
 	a.res = Result{Status: PollingTimeout, PopTime: p.now(), Invisible: q.Invisible, Order: q.ordered}
 	switch {
