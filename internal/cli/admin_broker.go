@@ -43,10 +43,11 @@ type brokerLine struct {
 	Error      string     `json:"error,omitempty"`
 }
 
-// flow is messages that come in or go out.
+// flow is messages that come in or go out. Apache's server knows no rate when it has just been
+// started.
 type flow struct {
-	PerSecond float64 `json:"perSecond"`
-	Today     int64   `json:"today"`
+	PerSecond *float64 `json:"perSecond,omitempty"`
+	Today     int64    `json:"today"`
 }
 
 func brokerList(r *remote) *cobra.Command {
@@ -150,13 +151,16 @@ func (r *remote) askBroker(ctx context.Context, b *brokerLine) error {
 // flowOf reads rates of the last 10, 60 and 600 seconds, and what was counted until now and
 // until this morning.
 func flowOf(info map[string]string, rates, counts string) *flow {
-	rate, err := strconv.ParseFloat(strings.SplitN(info[rates], " ", 2)[0], 64)
-	now, nowErr := strconv.ParseInt(info[counts+"TotalTodayNow"], 10, 64)
+	now, err := strconv.ParseInt(info[counts+"TotalTodayNow"], 10, 64)
 	morning, morningErr := strconv.ParseInt(info[counts+"TotalTodayMorning"], 10, 64)
-	if errors.Join(err, nowErr, morningErr) != nil {
+	if err != nil || morningErr != nil {
 		return nil
 	}
-	return &flow{PerSecond: rate, Today: now - morning}
+	f := &flow{Today: now - morning}
+	if rate, err := strconv.ParseFloat(strings.SplitN(info[rates], " ", 2)[0], 64); err == nil {
+		f.PerSecond = &rate
+	}
+	return f
 }
 
 // permission is what a broker as a whole allows, in words.
@@ -206,10 +210,10 @@ func printBrokers(out io.Writer, all []brokerLine) {
 }
 
 func (f *flow) rate() string {
-	if f == nil {
+	if f == nil || f.PerSecond == nil {
 		return "-"
 	}
-	return strconv.FormatFloat(f.PerSecond, 'f', 1, 64)
+	return strconv.FormatFloat(*f.PerSecond, 'f', 1, 64)
 }
 
 func (f *flow) today() string {

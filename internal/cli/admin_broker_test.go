@@ -65,6 +65,10 @@ func TestBrokerFlows(t *testing.T) {
 	if f := flowOf(info, "putTps", "msgPut"); f == nil || f.rate() != "12.3" || f.today() != "42" {
 		t.Errorf("%+v", f)
 	}
+	info["putTps"] = "  " // as Apache's server has it before its first samples
+	if f := flowOf(info, "putTps", "msgPut"); f.rate() != "-" || f.today() != "42" {
+		t.Errorf("%+v", f)
+	}
 	if f := flowOf(info, "getTransferredTps", "msgGet"); f.rate() != "-" || f.today() != "-" {
 		t.Errorf("%+v", f)
 	}
