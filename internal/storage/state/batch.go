@@ -29,6 +29,12 @@ func (b *Batch) Delete(s Space, key []byte) {
 	_ = op.Finish()
 }
 
+// DeleteRange removes all keys of the space from lower on and before upper. It is one write
+// however many they are, and makes every read of the space a little slower until it is merged.
+func (b *Batch) DeleteRange(s Space, lower, upper []byte) {
+	_ = b.pb.DeleteRange(spaced(s, lower), spaced(s, upper), nil)
+}
+
 // DeletePrefix removes all keys of the space that begin with prefix. It is meant for rare
 // events, such as the end of a topic.
 func (b *Batch) DeletePrefix(s Space, prefix []byte) {

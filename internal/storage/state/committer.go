@@ -45,7 +45,7 @@ func (d *DB) CommitSource(s Source) {
 }
 
 // CommitSourceWithin is CommitSource with time to wait for company: s is collected with
-// the next commit, or after delay if there is none. Before the committer loop runs it is
+// the loop's next commit, or after delay if there is none. Before the committer loop runs it is
 // collected at once. When the database has failed it does nothing: a source that waits for
 // something would be asked again and again, for nothing.
 func (d *DB) CommitSourceWithin(s Source, delay time.Duration) {
@@ -63,12 +63,16 @@ func (d *DB) CommitSourceWithin(s Source, delay time.Duration) {
 		return
 	}
 	due := time.Now().Add(delay)
-	if at, waits := d.mu.lazy[s]; !waits || due.Before(at) {
+	at, waits := d.mu.lazy[s]
+	sooner := !waits || due.Before(at)
+	if sooner {
+		for _, other := range d.mu.lazy {
+			sooner = sooner && due.Before(other)
+		}
 		d.mu.lazy[s] = due
 	}
-	first := len(d.mu.lazy) == 1
 	d.mu.Unlock()
-	if first {
+	if sooner { // the loop sleeps for longer
 		d.poke()
 	}
 }
@@ -126,10 +130,12 @@ func (d *DB) submit(s submission) {
 	inline := !d.mu.running && !d.mu.busy
 	first := len(d.mu.queue) == 1
 	held := !d.opts.Sync && d.opts.Rounds.Open()
+	_, bulk := s.source.(Bulk)
+	d.mu.bulk = d.mu.bulk || bulk
 	d.mu.Unlock()
 	if inline {
 		d.drain()
-	} else if first && !held {
+	} else if first && !held || bulk {
 		d.poke()
 	}
 }
@@ -141,21 +147,21 @@ const maxSettled = 4
 // when it is little.
 func (d *DB) Settle() {
 	d.mu.Lock()
-	n, busy := len(d.mu.queue), d.mu.busy
+	n, busy, bulk := len(d.mu.queue), d.mu.busy, d.mu.bulk
 	d.mu.Unlock()
 	switch {
 	case n == 0 || busy: // who is busy looks again
-	case n > maxSettled || d.opts.Sync || d.room.full.Load():
+	case n > maxSettled || bulk || d.opts.Sync || d.room.full.Load():
 		d.poke()
 	default:
 		d.drainOnce()
 	}
 }
 
-// drainOnce commits what is queued now, unless somebody else commits.
+// drainOnce commits what is queued now and is little, unless somebody else commits.
 func (d *DB) drainOnce() {
 	d.mu.Lock()
-	if d.mu.busy || len(d.mu.queue) == 0 {
+	if d.mu.busy || d.mu.bulk || len(d.mu.queue) == 0 {
 		d.mu.Unlock()
 		return
 	}
@@ -185,7 +191,7 @@ func (d *DB) takeRoundLocked() []submission {
 	d.mu.busy = true
 	round := d.mu.queue
 	d.mu.queue, d.mu.spare = d.mu.spare[:0], nil
-	round = takeLocked(d, round, d.mu.lazy)
+	d.mu.bulk = false
 	clear(d.mu.sources)
 	return round
 }
@@ -221,6 +227,7 @@ func (d *DB) Run(ctx context.Context) error {
 					d.mu.queue = takeLocked(d, d.mu.queue, d.mu.held)
 				}
 				d.mu.queue = takeLocked(d, d.mu.queue, d.mu.lazy)
+				d.mu.bulk = true // for this loop
 				d.mu.Unlock()
 				d.drain()
 				continue
@@ -251,6 +258,7 @@ func (d *DB) drain() {
 			d.mu.Unlock()
 			return
 		}
+		d.mu.queue = takeLocked(d, d.mu.queue, d.mu.lazy)
 		round := d.takeRoundLocked()
 		d.mu.Unlock()
 

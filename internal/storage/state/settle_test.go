@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -232,4 +233,79 @@ func TestPanicInSettle(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Error("nothing is committed any more, and the committer's loop has not failed")
 	}
+}
+
+// from is where a source was collected.
+type from struct {
+	*DB
+	stacks chan string
+}
+
+func (f from) Collect(b *Batch) func(error) {
+	buf := make([]byte, 4<<10)
+	f.stacks <- string(buf[:runtime.Stack(buf, false)])
+	b.Put(Meta, []byte("k"), []byte("v"))
+	return nil
+}
+
+type bulky struct{ from }
+
+func (bulky) Bulk() {}
+
+// A source that may have much to write, and one that has time, are collected by the loop: who
+// ends a round is not held up by them. The loop comes for the one that has least time.
+func TestCollectedByTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rounds round.Rounds
+		d, err := Open(Options{FS: vfs.NewMem(), Dir: "state", Rounds: &rounds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := run(t, d)
+		synctest.Wait()
+		stacks := make(chan string, 10)
+		settled := func(what string, loop bool) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case stack := <-stacks:
+				if byLoop := !strings.Contains(stack, ".Settle("); byLoop != loop {
+					t.Errorf("%s: collected by the loop %v, want %v\n%s", what, byLoop, loop, stack)
+				}
+			default:
+				t.Errorf("%s: was not collected", what)
+			}
+		}
+		round := func(f func()) {
+			rounds.Begin()
+			f()
+			synctest.Wait()
+			rounds.End()
+			d.Settle()
+		}
+		light, heavy := from{d, stacks}, bulky{from{d, stacks}}
+		round(func() { d.CommitSource(light) })
+		settled("little", false)
+		round(func() { d.CommitSource(heavy) })
+		settled("much", true)
+		d.CommitSourceWithin(light, time.Second)
+		synctest.Wait() // the loop sleeps for so long
+		round(func() { d.CommitAsync(put(d, "a", "b"), nil) })
+		synctest.Wait()
+		if len(stacks) != 0 {
+			t.Errorf("what had time was collected in a round:\n%s", <-stacks)
+		}
+		began := time.Now()
+		d.CommitSourceWithin(heavy, 10*time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
+		settled("with the least time", true)
+		settled("with it", true)
+		if since := time.Since(began); since > 20*time.Millisecond {
+			t.Errorf("after %v", since)
+		}
+		stop()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -78,6 +78,13 @@ type Source interface {
 	Collect(b *Batch) (done func(error))
 }
 
+// Bulk is a Source that may have very much to write. The committer loop collects it, and never
+// somebody who ends a round, for whom that would take too long.
+type Bulk interface {
+	Source
+	Bulk()
+}
+
 // Refuser is a Source with somebody who waits for its commit. While the disk is full, Refuse
 // is called in place of Collect: it tells them, and keeps what was to be written. The source
 // is collected by itself when there is room.
@@ -108,6 +115,7 @@ type DB struct {
 		running bool // the loop will take what is queued
 		busy    bool // somebody commits now
 		closed  bool
+		bulk    bool                 // there is a Bulk in the queue
 		sources map[Source]struct{}  // sources that are in the queue
 		lazy    map[Source]time.Time // sources that wait for company, at most until then
 		held    map[Source]struct{}  // sources that wait for room on the disk
