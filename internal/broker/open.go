@@ -143,7 +143,7 @@ func (b *Broker) makeDomains(o *Options, levels publish.Levels) (err error) {
 	if err != nil {
 		return err
 	}
-	b.Wheel, err = timer.OpenWheel(timer.WheelOptions{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Broker: o.Broker, Host: o.StoreHost, Clock: o.Clock,
+	b.Wheel, err = timer.OpenWheel(timer.WheelOptions{Store: b.engine, State: b.State, Publish: b.Publish, Topic: b.Topics.Get, Broker: o.Broker, Round: b.loopRound, Host: o.StoreHost, Clock: o.Clock,
 		Events: o.Events.Wheel, Near: o.Tune.NearTimers, Log: o.Log,
 		Files: timer.ApacheFiles{FS: o.FS, Dir: o.Dir, Slots: o.Tune.WheelSlots, Log: o.Tune.TimerLog}})
 	if err != nil {

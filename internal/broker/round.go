@@ -13,6 +13,16 @@ func (b *Broker) EndRound() {
 	b.settleRound() // what others left lying meanwhile
 }
 
+// loopRound runs a part of what a loop has to do as a round. At its end the loop, for which nobody
+// waits, does all that it has caused, however much that is: others write meanwhile, and no
+// further goroutine takes a processor from them.
+func (b *Broker) loopRound(f func()) {
+	b.BeginRound()
+	defer b.EndRound()
+	f()
+	b.Store.SettleAll()
+}
+
 func (b *Broker) settleRound() {
 	b.Store.Settle()
 	b.Pop.Settle()

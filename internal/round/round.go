@@ -10,7 +10,7 @@
 // looks for work after it has ended, so none is left lying; a round is short: what waits
 // for long within one pauses it.
 //
-// Neighbours: transport and h2 open rounds; broker settles them; storage, state and pop
+// Neighbours: transport, h2 and the timers' loop open rounds; broker settles them; storage, state and pop
 // hold back while one is open.
 package round
 

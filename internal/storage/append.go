@@ -78,6 +78,9 @@ func (e *Engine) AppendHeld(m *message.Message, done func(Placed, error)) {
 // Options.OnDispatch.
 func (e *Engine) Settle() { e.log.Settle() }
 
+// SettleAll is Settle for a loop, which has time for however much it is.
+func (e *Engine) SettleAll() { e.log.SettleAll() }
+
 func (e *Engine) place(m *message.Message, held bool, done func(Placed, error)) {
 	c := encoders.Get().(*encoder)
 	c.put.Held = held

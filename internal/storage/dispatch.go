@@ -44,18 +44,27 @@ func (e *Engine) dispatcherRuns(yes bool) {
 	e.dispatching.Unlock()
 }
 
-// dispatchInline deals with a batch on the log's writer. It may only while the dispatcher
-// runs and has nothing before it to do.
-func (e *Engine) dispatchInline(b *commitlog.Batch[note]) bool {
+// inline dispatches on the goroutine that has written a batch.
+type inline struct{ e *Engine }
+
+// Begin implements commitlog.Dispatcher: it may only while the dispatcher runs and has nothing
+// before the batch to do, which it keeps from anything else until Dispatch.
+func (i inline) Begin(b *commitlog.Batch[note]) bool {
+	e := i.e
 	if !e.inline.Load() || !e.dispatching.TryLock() {
 		return false
 	}
-	defer e.dispatching.Unlock()
 	if e.log.Done() != b.Entries[0].PhysicalOffset {
+		e.dispatching.Unlock()
 		return false
 	}
-	e.dispatchBatch(b)
 	return true
+}
+
+// Dispatch implements commitlog.Dispatcher.
+func (i inline) Dispatch(b *commitlog.Batch[note]) {
+	defer i.e.dispatching.Unlock()
+	i.e.dispatchBatch(b)
 }
 
 func (e *Engine) dispatchBatch(b *commitlog.Batch[note]) {

@@ -83,7 +83,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
 	e.log = log
-	log.Inline(e.dispatchInline)
+	log.Inline(inline{e})
 	e.queues = consumequeue.Open(consumequeue.Options{Pool: e.pool, Dir: e.path("consumequeue"), FileEntries: o.QueueFileEntries, Lights: o.Lights})
 	e.index = keyindex.Open(keyindex.Options{Pool: e.pool, Dir: e.path("index"), Slots: o.IndexSlots, Entries: o.IndexEntries, SyncLog: e.Sync})
 	if err := e.recover(); err != nil {

@@ -77,6 +77,14 @@ func TestHeldAppends(t *testing.T) {
 		expect("much", 57)
 		s.Engine.Settle()
 		expect("nothing is held", 57)
+		rounds.Begin()
+		hold(50)
+		expect("much, in a loop's round", 57)
+		rounds.End()
+		s.Engine.SettleAll() // on this goroutine
+		expect("at its end", 107)
+		s.Engine.SettleAll()
+		expect("nothing is held again", 107)
 	})
 }
 

@@ -327,10 +327,10 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 
 // Restore stores a message that the server kept elsewhere until now in the topic and
 // queue it names. source names the state that it leaves (P6); left ends that state where the
-// message has no room for the name.
-func (p *Publisher) Restore(m *message.Message, source string, left func(), done func(error)) {
+// message has no room for the name. held is as in Request.
+func (p *Publisher) Restore(m *message.Message, source string, held bool, left func(), done func(error)) {
 	m.Properties = m.Properties.WithAll(message.PropertySource, source)
-	p.store(m, source, left, done)
+	p.store(m, source, held, left, done)
 }
 
 func (p *Publisher) refuse(topic string, err error) {

@@ -602,7 +602,9 @@ func TestCopiesOfFullProperties(t *testing.T) {
 			"dead letter": func(f *fixture, m *message.Message, left func(), done func(error)) {
 				f.DeadLetter(Redelivery{Message: m, Group: "g", Spent: 1, PopTime: 1, Source: "src", Left: left}, ReasonAsked, done)
 			},
-			"restored": func(f *fixture, m *message.Message, left func(), done func(error)) { f.Restore(m, "src", left, done) },
+			"restored": func(f *fixture, m *message.Message, left func(), done func(error)) {
+				f.Restore(m, "src", false, left, done)
+			},
 			"sent back": func(f *fixture, m *message.Message, _ func(), done func(error)) {
 				f.store.stored = append(f.store.stored, m)
 				f.SendBack(SendBack{Group: "g", Offset: 0, MaxReconsume: -1}, done)

@@ -40,7 +40,7 @@ func shed(m *message.Message) {
 // copy ends that state (P6). Where there is no room for the name, left ends it once the copy
 // is stored; a crash between the two repeats the message. Where there is none for a delay,
 // there is no delay.
-func (p *Publisher) store(m *message.Message, source string, left func(), done func(error)) {
+func (p *Publisher) store(m *message.Message, source string, held bool, left func(), done func(error)) {
 	t := readTraits(m.Properties)
 	lights := p.lightsOf(m, &t)
 	t.due, _ = p.dueOf(m, &t, false) // what is no time any more is no reason to lose the message
@@ -53,7 +53,7 @@ func (p *Publisher) store(m *message.Message, source string, left func(), done f
 		shed(m)
 	}
 	named := source == "" || left == nil || m.Properties.Value(message.PropertySource) == source
-	p.append(m, lights, false, func(_ storage.Placed, err error) {
+	p.append(m, lights, held, func(_ storage.Placed, err error) {
 		if err == nil && !named {
 			left()
 		}

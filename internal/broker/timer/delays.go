@@ -30,7 +30,7 @@ func (w *Wheel) deliverDelays(ctx context.Context) error {
 		}
 		over, next, err := w.takeDelays(now, wall)
 		if len(over) > 0 {
-			w.deliverBatch(over)
+			w.deliverBatch(ctx, over, false)
 		}
 		if err != nil {
 			return err

@@ -83,7 +83,7 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		}
 		offset := rec.QueueOffset
 		written.Add(1)
-		t.o.Publish.Restore(m, sourceOf(n, offset), func() { t.left(n, offset) }, func(err error) {
+		t.o.Publish.Restore(m, sourceOf(n, offset), false, func() { t.left(n, offset) }, func(err error) {
 			if err != nil {
 				t.o.Log.Warn("a delayed message could not be delivered and will be tried again", "level", n+1, "offset", offset, "err", err)
 				mu.Lock()

@@ -143,7 +143,7 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 			continue
 		}
 		written.Add(1)
-		w.o.Publish.Restore(m, e.source(), func() { w.end(e.place) }, func(failed error) {
+		w.o.Publish.Restore(m, e.source(), false, func() { w.end(e.place) }, func(failed error) {
 			mu.Lock()
 			if failed != nil {
 				err = fmt.Errorf("move a timer: %w", failed)

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -13,6 +14,17 @@ const (
 	windowLeast = 64
 	windowBytes = 256 << 10 // of more than one message, in time
 	bytesMost   = 4 << 20   // and late
+	// What is taken for some windows.
+	takeMost  = 512
+	takeBytes = 1 << 20
+	// After so many copies that were made or appended, and places that were read from the
+	// database, others may go first.
+	copyPiece   = 16
+	appendPiece = 32
+	loadPiece   = 128
+	// loadOfNear is which part of what is kept in memory is loaded at once: a second of a steady
+	// flow, and no more than what others can wait for.
+	loadOfNear = 16
 
 	breath = 500 * time.Microsecond // and half of that more for each further windowLeast messages
 	// patience is how late, in milliseconds, messages may be for each doubling of the window.
@@ -32,6 +44,13 @@ func windowOf(late int64) (n, bytes int) {
 // breathe leaves the log to others, after a window of n messages.
 func breathe(ctx context.Context, n int) {
 	sleep(ctx, breath*time.Duration(1+max(n/windowLeast, 1))/2)
+}
+
+// giveWay lets whoever waits for a processor go first, of this process and of others: without it a
+// thread that was woken behind this one may wait for a millisecond, though another processor is idle.
+func giveWay() {
+	runtime.Gosched()
+	yield()
 }
 
 // A steady flow of messages is delivered in rounds: each costs a write, and each consumer a

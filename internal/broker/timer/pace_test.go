@@ -26,13 +26,13 @@ func TestTakeIsBounded(t *testing.T) {
 			w.Arrived(&storage.Dispatched{Due: now - 10, QueueOffset: w.mu.next, Size: size, RealTopic: "T"})
 		}
 	}
-	add(70, 1000)
-	add(3, windowBytes/2)
-	add(2, 4*windowBytes)
+	add(takeMost+6, 1000)
+	add(3, takeBytes/2)
+	add(2, 4*takeBytes)
 	for i, want := range []struct {
 		n    int
 		full bool
-	}{{64, true}, {7, true}, {2, true}, {1, true}, {1, false}, {0, false}} {
+	}{{takeMost, true}, {7, true}, {2, true}, {1, true}, {1, false}, {0, false}} {
 		got, full, err := w.take(now, now)
 		if err != nil || len(got) != want.n || full != want.full {
 			t.Errorf("window %d: %d messages, full %v, %v; want %+v", i, len(got), full, err, want)

@@ -89,7 +89,7 @@ func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done 
 		done(err)
 	case c != nil:
 		end := func(err error) { w.recalled(p, err) }
-		w.o.Publish.Restore(w.recallRecord(h, group), p.source(), func() { w.end(p) }, end)
+		w.o.Publish.Restore(w.recallRecord(h, group), p.source(), false, func() { w.end(p) }, end)
 	}
 }
 

@@ -34,6 +34,22 @@ func (c *changes) of(p place) (e entry, waits, known bool) {
 	return entry{}, false, known
 }
 
+// add adds changes that came later, and may keep their maps.
+func (c *changes) add(later changes) {
+	if c.puts == nil {
+		*c = later
+		return
+	}
+	for p, e := range later.puts {
+		delete(c.dels, p)
+		c.puts[p] = e
+	}
+	for p := range later.dels {
+		delete(c.puts, p)
+		c.dels[p] = struct{}{}
+	}
+}
+
 func (c *changes) count() int { return len(c.puts) + len(c.dels) }
 
 // storing is changes that were put together, and what else is stored with them. They are
@@ -42,6 +58,7 @@ func (c *changes) count() int { return len(c.puts) + len(c.dels) }
 // stored nobody knows whether the database has them.
 type storing struct {
 	changes
+	wave   *wave
 	counts map[string]int64
 	next   int64 // of the queue
 	end    int64
@@ -137,18 +154,11 @@ func (w *Wheel) gatherLocked() {
 	s := &m.sent
 	m.storedAt = time.Now()
 	if s.puts == nil {
-		s.changes, s.counts = m.changes, make(map[string]int64)
-	} else {
-		for p, e := range m.puts {
-			delete(s.dels, p)
-			s.puts[p] = e
-		}
-		for p := range m.dels {
-			delete(s.puts, p)
-			s.dels[p] = struct{}{}
-		}
+		s.counts = make(map[string]int64)
 	}
+	s.changes.add(m.changes)
 	s.next = m.next
+	s.wave = w.waveLocked(s.dels)
 	now := w.o.Clock.WallMilli()
 	for name := range m.recounts {
 		n := m.counts[name]
@@ -162,15 +172,76 @@ func (w *Wheel) gatherLocked() {
 	m.changes, m.recounts = noChanges(), make(map[string]struct{})
 }
 
-// write puts them into a batch, in the order of their keys, which the database takes best.
+// wave is very many messages that have ended, from the first place to the last: what is between
+// them has ended too, or never was. The database forgets it at once, instead of place by place,
+// which costs it much more than to have stored them, and everybody a processor at the worst time.
+type wave struct{ first, last place }
+
+// waveLocked finds the wave among the places that are to be removed: those before everything
+// that waits. It is nil where they are few.
+func (w *Wheel) waveLocked(dels map[place]struct{}) *wave {
+	if len(dels) < w.waveLeast {
+		return nil
+	}
+	front := w.frontLocked()
+	n, v := 0, wave{first: noEdge}
+	for p := range dels {
+		if p.compare(front) >= 0 {
+			continue
+		}
+		n++
+		if p.compare(v.first) < 0 {
+			v.first = p
+		}
+		if p.compare(v.last) > 0 {
+			v.last = p
+		}
+	}
+	if n < w.waveLeast {
+		return nil
+	}
+	return &v
+}
+
+// frontLocked is a place before which nothing waits, in memory or in the database.
+func (w *Wheel) frontLocked() place {
+	m := &w.mu
+	front := m.edge // from here on nobody knows what the database has
+	before := func(p place) {
+		if p.compare(front) < 0 {
+			front = p
+		}
+	}
+	if len(m.near) > 0 {
+		before(m.near[0].place)
+	}
+	for p := range m.claims {
+		before(p)
+	}
+	for i := range m.later {
+		before(m.later[i].place)
+	}
+	return front
+}
+
+// has reports whether a place is in the wave.
+func (v *wave) has(p place) bool {
+	return p.compare(v.first) >= 0 && p.compare(v.last) <= 0
+}
+
+// write puts them into a batch, in the order of their keys, which the database takes best. The
+// wave comes first: what is put waits, so it is behind all of the wave.
 func (s *storing) write(b *state.Batch) {
 	var key, value []byte
+	if v := s.wave; v != nil {
+		b.DeleteRange(state.Wheel, keyOfEntry(v.first), keyOfEntry(place{v.last.due, v.last.offset + 1}))
+	}
 	for _, p := range sorted(s.puts) {
 		e := s.puts[p]
 		key, value = p.appendKey(key[:0]), e.appendValue(value[:0])
 		b.Put(state.Wheel, key, value)
 	}
-	for _, p := range sorted(s.dels) {
+	for _, p := range s.alone() {
 		key = p.appendKey(key[:0])
 		b.Delete(state.Wheel, key)
 	}
@@ -185,6 +256,21 @@ func (s *storing) write(b *state.Batch) {
 	b.Put(state.Wheel, keyOfProgress, binary.BigEndian.AppendUint64(nil, uint64(s.next)))
 }
 
+// alone are the places to be removed one by one.
+func (s *storing) alone() []place {
+	if s.wave == nil {
+		return sorted(s.dels)
+	}
+	var list []place
+	for p := range s.dels {
+		if !s.wave.has(p) {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, place.compare)
+	return list
+}
+
 func sorted[T any](of map[place]T) []place {
 	return slices.SortedFunc(maps.Keys(of), place.compare)
 }
@@ -192,6 +278,9 @@ func sorted[T any](of map[place]T) []place {
 // stored ends what Collect began. Where it failed the database has failed, for good.
 func (w *Wheel) stored(error) {
 	w.mu.Lock()
+	if w.mu.loading != nil {
+		w.mu.passed.add(w.mu.sent.changes)
+	}
 	w.mu.sent = storing{}
 	left, many := w.mu.count() > 0 || len(w.mu.recounts) > 0, w.manyLocked()
 	w.mu.Unlock()
@@ -200,4 +289,7 @@ func (w *Wheel) stored(error) {
 	}
 }
 
-var _ state.Source = (*Wheel)(nil)
+// Bulk says that there may be many changes.
+func (w *Wheel) Bulk() {}
+
+var _ state.Bulk = (*Wheel)(nil)

@@ -41,6 +41,8 @@ type WheelOptions struct {
 	// Topic finds the topic that a message goes to.
 	Topic  func(name string) (*topic.Config, bool)
 	Broker *config.Live[config.Broker]
+	// Round runs what appends, and does at its end what that has caused.
+	Round  func(appends func())
 	Host   netip.AddrPort // of the records that it makes
 	Clock  *clock.Clock
 	Events WheelEvents
@@ -77,6 +79,8 @@ type Wheel struct {
 	alarm *clock.Alarm
 	moved chan struct{} // a place has ended
 	flow  flow          // the loop's
+	// waveLeast is from how many on messages that have ended are a wave.
+	waveLeast int
 	// horizon is for who wants figures.
 	horizon horizon
 	mu      struct {
@@ -96,6 +100,7 @@ type Wheel struct {
 		changes                                // to be stored
 		sent               storing
 		loading            map[place]struct{}  // not nil while the window is loaded: ended since that began
+		passed             changes             // stored since that began
 		replay             bool                // recovery is not over: the database may know more than memory
 		eager              bool                // changes are stored with the first commit that comes
 		settle             bool                // and so are those of now
@@ -131,7 +136,10 @@ type claim struct {
 	recalls  []func(error) // of a recall: who asked for it
 }
 
-const nearMost = 1 << 15
+const (
+	nearMost   = 1 << 15
+	nearOfWave = 64 // a wave is this part of what is kept in memory
+)
 
 // OpenWheel returns the wheel with what was stored of it. It is opened before the store.
 func OpenWheel(o WheelOptions) (*Wheel, error) {
@@ -141,7 +149,7 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 	if o.Near == 0 {
 		o.Near = nearMost
 	}
-	w := &Wheel{o: o, moved: make(chan struct{}, 1)}
+	w := &Wheel{o: o, moved: make(chan struct{}, 1), waveLeast: max(o.Near/nearOfWave, 2)}
 	m := &w.mu
 	m.gone, m.claims = make(map[place]struct{}), make(map[place]*claim)
 	m.counted = make(map[string]int64)

@@ -1,9 +1,11 @@
 package timer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,54 +24,102 @@ func (w *Wheel) deliver(ctx context.Context) error {
 		due, full, err := w.take(w.o.Clock.Read())
 		if len(due) > 0 {
 			n += len(due)
-			w.deliverBatch(due)
+			w.deliverBatch(ctx, due, full)
 		}
 		if err != nil || len(due) == 0 {
 			return err
-		}
-		if full {
-			breathe(ctx, len(due))
 		}
 	}
 	return ctx.Err()
 }
 
-// deliverBatch appends the copies of messages and waits until they are written.
-func (w *Wheel) deliverBatch(due []entry) {
+// deliverBatch appends the copies of messages, a window at a time, and waits until they are
+// written. more says that it is not the last batch.
+func (w *Wheel) deliverBatch(ctx context.Context, due []entry, more bool) {
 	records, release := w.o.Store.ReadMany(placesOf(due))
 	defer release()
+	copies, failed := w.copiesOf(due, records)
+	for len(copies) > 0 {
+		n := w.windowOf(copies)
+		for some := range slices.Chunk(copies[:n], appendPiece) {
+			giveWay()
+			failed = append(failed, w.append(some)...)
+		}
+		if copies = copies[n:]; more || len(copies) > 0 {
+			breathe(ctx, n)
+		}
+	}
+	w.retry(failed)
+}
+
+// waking is the copy of a message that is due, as its topic gets it.
+type waking struct {
+	*entry
+	m *message.Message
+}
+
+// copiesOf makes the copies of messages, those for one queue side by side, so that of very many
+// that are due together a window is for few waiting consumers and each answer holds many. It
+// returns too what can't be read now.
+func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []waking, failed []entry) {
+	copies = make([]waking, 0, len(due))
+	for i := range due {
+		if i%copyPiece == copyPiece-1 {
+			giveWay()
+		}
+		e := &due[i]
+		m, err := w.copyOf(e, records[i])
+		switch {
+		case err != nil:
+			w.o.Log.Warn("a timer can't be read now and will be tried again", "topic", e.topic, "due", e.due, "at", e.physical, "err", err)
+			failed = append(failed, *e)
+		case m == nil:
+			w.drop(e)
+		default:
+			copies = append(copies, waking{e, m})
+		}
+	}
+	slices.SortStableFunc(copies, func(a, b waking) int {
+		return cmp.Or(cmp.Compare(a.m.Topic, b.m.Topic), cmp.Compare(a.m.QueueID, b.m.QueueID))
+	})
+	return copies, failed
+}
+
+// windowOf is how many of the copies are appended at once.
+func (w *Wheel) windowOf(copies []waking) (n int) {
+	n, most := windowOf(w.o.Clock.WallMilli() - copies[0].due)
+	n = min(n, len(copies))
+	bytes := 0
+	for i := range copies[:n] {
+		if bytes += int(copies[i].size); i > 0 && bytes > most {
+			return i
+		}
+	}
+	return n
+}
+
+// append appends copies, waits until they are written and returns those that could not be.
+func (w *Wheel) append(copies []waking) (failed []entry) {
 	var (
 		written sync.WaitGroup
 		mu      sync.Mutex
-		failed  []entry
 	)
-	for i := range due {
-		e := &due[i]
-		m, err := w.copyOf(e, records[i])
-		if err != nil {
-			w.o.Log.Warn("a timer can't be read now and will be tried again", "topic", e.topic, "due", e.due, "at", e.physical, "err", err)
-			mu.Lock()
-			failed = append(failed, *e)
-			mu.Unlock()
-			continue
+	w.o.Round(func() {
+		for _, c := range copies {
+			written.Add(1)
+			w.o.Publish.Restore(c.m, c.source(), true, func() { w.end(c.place) }, func(err error) {
+				if err != nil {
+					w.o.Log.Warn("a timer could not be delivered and will be tried again", "topic", c.topic, "due", c.due, "err", err)
+					mu.Lock()
+					failed = append(failed, *c.entry)
+					mu.Unlock()
+				}
+				written.Done()
+			})
 		}
-		if m == nil {
-			w.drop(e)
-			continue
-		}
-		written.Add(1)
-		w.o.Publish.Restore(m, e.source(), func() { w.end(e.place) }, func(err error) {
-			if err != nil {
-				w.o.Log.Warn("a timer could not be delivered and will be tried again", "topic", e.topic, "due", e.due, "err", err)
-				mu.Lock()
-				failed = append(failed, *e)
-				mu.Unlock()
-			}
-			written.Done()
-		})
-	}
+	})
 	written.Wait()
-	w.retry(failed)
+	return failed
 }
 
 func placesOf(list []entry) []storage.RecordPlace {

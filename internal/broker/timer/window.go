@@ -64,9 +64,12 @@ func (w *Wheel) load() error {
 		if !ok {
 			return nil
 		}
-		if len(found) >= w.o.Near/2 {
+		if len(found) >= max(w.o.Near/loadOfNear, 2) {
 			last = p
 			return errEnough
+		}
+		if len(found)%loadPiece == loadPiece-1 {
+			giveWay()
 		}
 		m.Lock()
 		e, ok := w.entryLocked(p, value)
@@ -78,19 +81,22 @@ func (w *Wheel) load() error {
 	})
 	m.Lock()
 	defer m.Unlock()
-	left := m.loading
-	m.loading = nil
-	if err != nil && !errors.Is(err, errEnough) {
+	left, passed := m.loading, m.passed
+	m.loading, m.passed = nil, changes{}
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
 		return err
+	case m.edge.compare(from) < 0: // so much was added meanwhile that the window is full again
+		return nil
 	}
-	w.spreadLocked(from, last, found, left)
+	w.spreadLocked(from, last, found, left, passed)
 	return nil
 }
 
 // spreadLocked moves the window's edge from one place to another. found is what the database
-// has between them, left what has ended since it was asked; what was added since, or is not
-// stored yet, is in memory.
-func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struct{}) {
+// had between them when it was asked, left what has ended since, passed what was stored since,
+// which it may not have had yet; all else that waits is in memory.
+func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struct{}, passed changes) {
 	m := &w.mu
 	m.edge = to
 	seen := make(map[place]struct{}, len(found))
@@ -110,19 +116,23 @@ func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struc
 		}
 	}
 	for _, e := range found {
-		if !w.endedLocked(e.place) {
+		if _, waits, known := passed.of(e.place); !w.endedLocked(e.place) && (waits || !known) {
+			add(e)
+		}
+	}
+	for p, e := range passed.puts {
+		if !w.endedLocked(p) {
 			add(e)
 		}
 	}
 	w.eachUnstoredLocked(add)
 }
 
-// take claims the next messages that are due by what the machine's clock shows, a window of
+// take claims the next messages that are due by what the machine's clock shows, some windows of
 // them, now being the protocol's time. full says that there may be more.
 func (w *Wheel) take(now, wall int64) (out []entry, full bool, err error) {
 	m := &w.mu
-	n, most := windowOf(0)
-	bytes := 0
+	bytes, most := 0, 0
 	for {
 		m.Lock()
 		if m.retryAt > 0 && m.retryAt <= now {
@@ -133,9 +143,10 @@ func (w *Wheel) take(now, wall int64) (out []entry, full bool, err error) {
 		}
 		for len(m.near) > 0 && m.near[0].due <= wall {
 			if len(out) == 0 {
-				n, most = windowOf(wall - m.near[0].due)
+				_, most = windowOf(wall - m.near[0].due)
+				most = max(most, takeBytes)
 			}
-			if full = len(out) == n || len(out) > 0 && bytes+int(m.near[0].size) > most; full {
+			if full = len(out) == takeMost || len(out) > 0 && bytes+int(m.near[0].size) > most; full {
 				break
 			}
 			e := heap.Pop(&m.near).(entry)

@@ -114,7 +114,7 @@ type Log[N any] struct {
 	ring    ring
 	blocks  blocks
 	company company
-	inline  func(*Batch[N]) bool // see Inline
+	inline  Dispatcher[N] // see Inline
 
 	wake      chan struct{}
 	turn      sync.Mutex   // of whoever writes
@@ -395,11 +395,19 @@ func (l *Log[N]) chunkLocked(size int) *chunk {
 	return c
 }
 
-// Inline lets the writer offer small batches to f, when nothing else is pending, instead of
-// handing them to Next: a lone record then costs no change of goroutines. f deals with a
-// batch as Next's caller would, Dispatched included, or returns false at once when it may
-// not. It must not wait for an append. Inline must be called before Run.
-func (l *Log[N]) Inline(f func(*Batch[N]) bool) { l.inline = f }
+// Dispatcher deals with batches on the goroutine that has written them.
+type Dispatcher[N any] interface {
+	// Begin reports at once whether a batch may be dealt with now, before all that comes later.
+	Begin(*Batch[N]) bool
+	// Dispatch deals with a batch that was begun as Next's caller would, Dispatched included. It
+	// must not wait for an append.
+	Dispatch(*Batch[N])
+}
+
+// Inline lets who writes offer batches to d instead of handing them to Next: small ones, when
+// nothing else is pending, so that a lone record costs no change of goroutines, and all those of
+// SettleAll. It must be called before Run.
+func (l *Log[N]) Inline(d Dispatcher[N]) { l.inline = d }
 
 // Next waits for the next batch that is complete, in log order. Dispatched says when it
 // has been dealt with.

@@ -25,9 +25,15 @@ func openSync(t *testing.T) *Log[int] {
 		t.Fatal(err)
 	}
 	l.Start(0, 0, 0)
-	l.Inline(func(b *Batch[int]) bool { l.Dispatched(b); return true })
+	l.Inline(atOnce{l})
 	return l
 }
+
+// atOnce dispatches whatever it is offered.
+type atOnce struct{ l *Log[int] }
+
+func (atOnce) Begin(*Batch[int]) bool   { return true }
+func (d atOnce) Dispatch(b *Batch[int]) { d.l.Dispatched(b) }
 
 // slowPool is of files whose syncs take a while.
 func slowPool() *segment.Pool {

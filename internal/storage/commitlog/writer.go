@@ -97,9 +97,26 @@ func (l *Log[N]) take(b *taken[N]) bool {
 	return true
 }
 
-// write writes a batch, syncs where the policy asks for it, hands the entries on to
-// dispatch and completes them.
+// write writes a batch, hands the entries on to dispatch and completes them.
 func (l *Log[N]) write(b *taken[N]) error {
+	if err := l.put(b); err != nil || len(b.Entries) == 0 {
+		return err
+	}
+	n := len(b.Entries)
+	l.handOn(b.Batch)
+	if l.opt.Sync {
+		l.mu.Lock()
+		pending := len(l.mu.pending.Entries)
+		l.mu.Unlock()
+		l.gathering.answered(n, pending)
+	}
+	l.makeRoom()
+	return nil
+}
+
+// put writes a batch and syncs where the policy asks for it. What could not be written is in
+// the batch no more.
+func (l *Log[N]) put(b *taken[N]) error {
 	start := time.Now()
 	from := l.written.Load()
 	err := l.writeChunks(b)
@@ -124,15 +141,6 @@ func (l *Log[N]) write(b *taken[N]) error {
 			l.ring.unref(c)
 		}
 	}
-	n := len(b.Entries)
-	l.handOn(b.Batch)
-	if l.opt.Sync {
-		l.mu.Lock()
-		pending := len(l.mu.pending.Entries)
-		l.mu.Unlock()
-		l.gathering.answered(n, pending)
-	}
-	l.makeRoom()
 	return nil
 }
 
@@ -148,15 +156,24 @@ func (l *Log[N]) handOn(b *Batch[N]) {
 	if !alone {
 		l.queue(b)
 	}
+	b.complete()
+	switch {
+	case !alone:
+	case l.busy() || !l.inline.Begin(b):
+		l.queue(b)
+	default:
+		l.inline.Dispatch(b)
+	}
+	l.recycle(b)
+}
+
+// complete tells who appended the entries of a batch.
+func (b *Batch[N]) complete() {
 	for i := range b.Entries {
 		if done := b.Entries[i].done; done != nil {
 			done(b.Entries[i].Placed, nil)
 		}
 	}
-	if alone && (l.busy() || !l.inline(b)) {
-		l.queue(b)
-	}
-	l.recycle(b)
 }
 
 // queue hands b to the dispatcher.
