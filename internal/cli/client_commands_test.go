@@ -27,6 +27,7 @@ type fakeServer struct {
 
 	mu     sync.Mutex
 	refuse bool // sends
+	stops  bool // the next pop is refused
 	sent   []remoting.SendMessageRequest
 	body   []string
 	acks   []remoting.AckMessageRequest
@@ -96,6 +97,11 @@ func (f *fakeServer) handle(r *transport.Request) {
 		f.sent, f.body = append(f.sent, h), append(f.body, string(r.Body))
 		r.Responder().Reply(remoting.ResSuccess, "", &remoting.SendMessageResponse{MsgID: "x"}, nil)
 	case remoting.ReqPopMessage:
+		if f.stops {
+			f.stops = false
+			r.Responder().Reply(remoting.ResServiceNotAvailable, "the server is shutting down", nil, nil)
+			return
+		}
 		f.pop(r)
 	case remoting.ReqAckMessage:
 		var h remoting.AckMessageRequest
@@ -507,6 +513,17 @@ func TestConsumeOutlivesItsBroker(t *testing.T) {
 	do("after", "produce", "orders")
 	if code := <-ended; code != 0 || out.String() != "before\nafter\n" || strings.Count(errs.String(), "asking again") != 1 {
 		t.Errorf("code %d: %s%s", code, &out, &errs)
+	}
+}
+
+// TestConsumeFromAStoppingBroker: one that says that it stops is asked again, as one that is gone.
+func TestConsumeFromAStoppingBroker(t *testing.T) {
+	f := startFake(t)
+	f.stops = true
+	f.waits = []message.Message{{Topic: "orders", Body: []byte("a")}}
+	out, errs, code := run(t, "", "consume", "orders", "--max", "1", "-n", f.addr)
+	if code != 0 || out != "a\n" || !strings.Contains(errs, "shutting down; asking again") {
+		t.Errorf("code %d: %s%s", code, out, errs)
 	}
 }
 

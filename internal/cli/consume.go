@@ -159,7 +159,7 @@ func (f *consumeFlags) ordered(ctx context.Context, broker queues, topic string)
 }
 
 // popFrom receives from one broker. While that does not answer, it asks again; what it refuses
-// is an error.
+// for good is an error.
 func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string, to chan<- delivery) error {
 	ordered := f.ordered(ctx, broker, topic)
 	told := false
@@ -170,11 +170,10 @@ func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string,
 			present = time.Now()
 		}
 		all, err := f.pop(ctx, broker, topic, ordered)
-		var refused *refusal
 		switch {
 		case err == nil:
 			told = false
-		case errors.As(err, &refused):
+		case forGood(err):
 			return err
 		case ctx.Err() == nil:
 			if !told {
@@ -195,6 +194,20 @@ func (f *consumeFlags) popFrom(ctx context.Context, broker queues, topic string,
 		}
 	}
 	return ctx.Err()
+}
+
+// forGood reports whether a broker has refused what it was asked. One that stops, or has too much
+// to do, is like one that does not answer: it may later.
+func forGood(err error) bool {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return false
+	}
+	switch r.code {
+	case remoting.ResServiceNotAvailable, remoting.ResGoAway, remoting.ResSystemBusy:
+		return false
+	}
+	return true
 }
 
 // announce makes this consumer a member of its group, for who looks at that: receiving takes no
@@ -329,8 +342,7 @@ func (f *consumeFlags) ack(ctx context.Context, d delivery) error {
 		ConsumerGroup: f.group, Topic: d.handle.RealTopic(d.topic, f.group), QueueID: d.handle.QueueID,
 		ExtraInfo: d.handle.String(), Offset: d.handle.Offset, BrokerName: d.handle.Broker,
 	}, nil)
-	var refused *refusal
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil && !forGood(err) {
 		fmt.Fprintf(f.errs, "bolide: message %s was not acknowledged and comes again: %v\n", d.message.UniqueID(), err)
 		return nil
 	}
