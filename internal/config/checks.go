@@ -21,7 +21,7 @@ type check struct {
 // checks are the rules by name. Their errors are the rest of a sentence that names the
 // setting.
 var checks = map[string]check{
-	"name": {"a name: letters, digits and any of -_.|%, 127 at most", checkName},
+	"name": {"a name: letters, digits and any of -_.|%@, 127 at most", checkName},
 	"topic": {"a topic: letters, digits and any of -_|%, 127 at most", func(text string) error {
 		if strings.Contains(text, ".") {
 			return fmt.Errorf("%.64q has a dot, which no topic's name may have", text)
@@ -37,7 +37,8 @@ var checks = map[string]check{
 const longestName = 127
 
 // checkName is the rule of names that stand in routes, receipts and topics' names: a blank in
-// one would end a field there.
+// one would end a field there. The machine-room strategy of Apache's clients takes what is before an @
+// in the name of a broker for the room.
 func checkName(text string) error {
 	if text == "" {
 		return errors.New("it is empty")
@@ -47,9 +48,9 @@ func checkName(text string) error {
 	}
 	for _, r := range text {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.|%", r):
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.|%@", r):
 		default:
-			return fmt.Errorf("%.64q has %q; a name has letters, digits and any of -_.|%%", text, r)
+			return fmt.Errorf("%.64q has %q; a name has letters, digits and any of -_.|%%@", text, r)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ f:4: fileReservedTime is given twice, first in line 2: take one of them away
 		{"\nmappedFileSizeCommitLog=65536\n", "f:2: illegal value of maxMessageSize: 4194304 by default, with 40960 beside it, is more than mappedFileSizeCommitLog, which is 65536\n"},
 		{"mappedFileSizeCommitLog=65536\nmaxMessageSize=24576\n", ""},
 		{"grpcClientConsumerMinLongPollingTimeoutMillis=9\ngrpcClientConsumerMaxLongPollingTimeoutMillis=8\n", "f:1: illegal value of grpcClientConsumerMinLongPollingTimeoutMillis: 9 is more than grpcClientConsumerMaxLongPollingTimeoutMillis, which is 8\n"},
-		{"brokerName=C\\\\x\n", `f:1: illegal value of brokerName: "C\\x" has '\\'; a name has letters, digits and any of -_.|%` + "\n"},
+		{"brokerName=C\\\\x\n", `f:1: illegal value of brokerName: "C\\x" has '\\'; a name has letters, digits and any of -_.|%@` + "\n"},
 		{"regionId=\\u00\n", `f:1: illegal value: a \u escape is cut short in "\\u00"` + "\n"},
 		{utf8Mark + "fileReservedTime=48\n", "f:1: the file begins with a byte order mark, which for Java's properties, and so for Apache's servers, is a part of the first key: save it as UTF-8 without one\n"},
 		{utf8Mark + "# comment\nfileReservedTime=48\n", ""},
@@ -92,5 +92,12 @@ func TestLaterSettingsReplaceEarlierOnes(t *testing.T) {
 	_, f = Take([]Given{{Name: "fileReservedTime", Value: "x", From: "f:1"}, {Name: "fileReservedTime", Value: "2", From: "--set"}, {Name: "y", From: "--set"}})
 	if err := f.Err(); err == nil || !strings.HasPrefix(err.Error(), "f:1: ") || !strings.HasSuffix(err.Error(), " (and 1 more problem)") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The machine-room strategy of Apache's clients finds the room in the names of brokers.
+func TestNameWithARoom(t *testing.T) {
+	if err := checkName("room@broker-a"); err != nil {
+		t.Error(err)
 	}
 }
