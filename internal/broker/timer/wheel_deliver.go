@@ -40,7 +40,7 @@ func (w *Wheel) deliverBatch(ctx context.Context, due []entry, more bool) {
 	defer release()
 	copies, failed := w.copiesOf(due, records)
 	for len(copies) > 0 {
-		n := w.windowOf(copies)
+		n := w.nextWindow(copies)
 		for some := range slices.Chunk(copies[:n], appendPiece) {
 			giveWay()
 			failed = append(failed, w.append(some)...)
@@ -85,8 +85,8 @@ func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []wak
 	return copies, failed
 }
 
-// windowOf is how many of the copies are appended at once.
-func (w *Wheel) windowOf(copies []waking) (n int) {
+// nextWindow is how many of the copies are appended without a breath.
+func (w *Wheel) nextWindow(copies []waking) (n int) {
 	n, most := windowOf(w.o.Clock.WallMilli() - copies[0].due)
 	n = min(n, len(copies))
 	bytes := 0

@@ -8,19 +8,19 @@ func (l *Log[N]) holds() bool { return !l.opt.Sync && l.opt.Rounds.Open() }
 
 // Settle writes what a round that has ended may have held back: on the caller's goroutine
 // when it is little, which must hold no lock that a completion or the dispatch needs.
-func (l *Log[N]) Settle() {
-	if l.takeTurn(maxInline) && l.settleOnce() {
-		l.wake <- struct{}{}
-	}
-}
+func (l *Log[N]) Settle() { l.settle(maxInline) }
 
-// SettleAll is Settle for a loop, which has time: however much it is, the caller writes it and
-// dispatches it too, while others may write again.
-func (l *Log[N]) SettleAll() {
-	if !l.takeTurn(math.MaxInt) {
+// SettleAll is Settle for a loop, which has time: the caller writes and dispatches however much
+// it is.
+func (l *Log[N]) SettleAll() { l.settle(math.MaxInt) }
+
+// settle writes and completes what is pending, if that is not more than most, and dispatches it
+// while others may write again.
+func (l *Log[N]) settle(most int) {
+	if !l.takeTurn(most) {
 		return
 	}
-	b, more := l.settleFirst()
+	b, more := l.writeTurn(most)
 	if more {
 		l.wake <- struct{}{}
 	}
@@ -51,13 +51,14 @@ func (l *Log[N]) takeTurn(most int) bool {
 	return true
 }
 
-// settleFirst writes and completes what is pending, in the turn that the caller has taken, and
+// writeTurn writes and completes what is pending, in the turn that the caller has taken, and
 // returns what the caller has begun to dispatch and whether the writer has to be woken for
 // more. What is written later is dispatched later, though the turn is over.
-func (l *Log[N]) settleFirst() (b *Batch[N], more bool) {
+func (l *Log[N]) writeTurn(most int) (b *Batch[N], more bool) {
 	defer l.turn.Unlock()
 	defer func() { more = l.sleeps() }()
 	t := &l.settled
+	// It fails for good only where it syncs.
 	if !l.take(t) || l.put(t) != nil || len(t.Entries) == 0 {
 		return nil, false
 	}
@@ -65,22 +66,12 @@ func (l *Log[N]) settleFirst() (b *Batch[N], more bool) {
 	b.users.Store(2)
 	b.complete()
 	l.makeRoom()
-	if l.inline == nil || !l.inline.Begin(b) {
+	if len(b.Entries) > most || l.inline == nil || !l.inline.Begin(b) {
 		l.queue(b)
 		l.recycle(b)
 		return nil, false
 	}
 	return b, false
-}
-
-// settleOnce writes what is pending, in the turn that the caller has taken, and reports
-// whether the writer has to be woken for more.
-func (l *Log[N]) settleOnce() (more bool) {
-	defer l.turn.Unlock()
-	if l.take(&l.settled) {
-		_ = l.write(&l.settled) // fails for good only where it syncs
-	}
-	return l.sleeps()
 }
 
 // sleeps ends a turn that was taken from the sleeping writer, and reports whether it has to be

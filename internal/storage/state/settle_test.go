@@ -19,16 +19,22 @@ import (
 	"github.com/bolidemq/bolide/internal/storage/storetest"
 )
 
+// inRounds opens an empty database that knows of rounds, and runs its loops until stop.
+func inRounds(t *testing.T, rounds *round.Rounds) (d *DB, stop func()) {
+	t.Helper()
+	d, err := Open(Options{FS: vfs.NewMem(), Dir: "state", Rounds: rounds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, run(t, d)
+}
+
 // What is submitted in a round is committed at its end; who waits for a commit within one
 // does not wait for that.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rounds round.Rounds
-		d, err := Open(Options{FS: vfs.NewMem(), Dir: "state", Rounds: &rounds})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := run(t, d)
+		d, stop := inRounds(t, &rounds)
 		synctest.Wait()
 		var done atomic.Int64
 		submit := func(n int) {
@@ -87,11 +93,7 @@ func TestSettle(t *testing.T) {
 // However rounds and others fall together, each submission is answered once, in its order.
 func TestSettleLosesNothing(t *testing.T) {
 	var rounds round.Rounds
-	d, err := Open(Options{FS: vfs.NewMem(), Dir: "state", Rounds: &rounds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := run(t, d)
+	d, stop := inRounds(t, &rounds)
 	var all, told sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
@@ -257,11 +259,7 @@ func (bulky) Bulk() {}
 func TestCollectedByTheLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rounds round.Rounds
-		d, err := Open(Options{FS: vfs.NewMem(), Dir: "state", Rounds: &rounds})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := run(t, d)
+		d, stop := inRounds(t, &rounds)
 		synctest.Wait()
 		stacks := make(chan string, 10)
 		settled := func(what string, loop bool) {
