@@ -98,8 +98,15 @@ func (r *remote) brokerLines(ctx context.Context) ([]brokerLine, error) {
 		}
 	}
 	for i := range all {
-		if err := r.askBroker(ctx, &all[i]); err != nil {
-			return nil, err
+		err := r.askBroker(ctx, &all[i])
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil: // which is an answer, too
+			all[i].Error = plain(err).Error()
+			if errors.As(err, new(silence)) {
+				all[i].State = brokerSilent
+			}
 		}
 	}
 	for _, g := range gone {
@@ -111,12 +118,11 @@ func (r *remote) brokerLines(ctx context.Context) ([]brokerLine, error) {
 	return all, nil
 }
 
-// askBroker asks a broker what it is; that it does not answer is an answer, too.
+// askBroker asks a broker what it is.
 func (r *remote) askBroker(ctx context.Context, b *brokerLine) error {
 	answer, err := r.call(ctx, b.Address, remoting.ReqGetBrokerRuntimeInfo, nil, nil)
-	if errors.As(err, new(silence)) && ctx.Err() == nil {
-		b.State, b.Error = brokerSilent, plain(err).Error()
-		return nil
+	if !errors.As(err, new(silence)) {
+		b.State = brokerUp
 	}
 	if err != nil {
 		return err
@@ -125,7 +131,6 @@ func (r *remote) askBroker(ctx context.Context, b *brokerLine) error {
 	if err := remoting.Unmarshal(answer.Body, &info); err != nil {
 		return fmt.Errorf("runtime info of %s: %w", b.Address, err)
 	}
-	b.State = brokerUp
 	b.Version = info.Table["brokerVersionDesc"]
 	if own := info.Table["bolideVersion"]; own != "" {
 		b.Version = "bolide " + own

@@ -261,18 +261,22 @@ func (r *remote) deadLetters(ctx context.Context, group string, l letters, each 
 	if err != nil {
 		return err
 	}
-	for _, broker := range at {
+	err = all.eachOf(ctx, at, func(broker queues) error {
 		for q := range broker.read {
 			err := r.walk(ctx, broker, topic, q, l, func(m *message.Message) error {
 				return each(deadLetter{Message: *m, group: group, broker: broker})
 			})
-			if errors.Is(err, errEnough) {
-				return nil
-			}
 			if err != nil {
 				return err
 			}
 		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	return all.incomplete("these are not all dead letters")
 }
@@ -323,7 +327,7 @@ func (r *remote) pull(ctx context.Context, broker queues, topic string, queue in
 	answer, err := r.client.Call(ctx, broker.addr, remoting.ReqPullMessage, &remoting.PullMessageRequest{ConsumerGroup: reader, Topic: topic, QueueID: queue,
 		QueueOffset: offset, MaxMsgNums: popBatch, SysFlag: remoting.PullSubscription, Subscription: "*", ExpressionType: filter.KindTag, BrokerName: broker.broker}, nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, silence{broker.addr, err}
 	}
 	var h remoting.PullMessageResponse
 	switch answer.Code {

@@ -22,26 +22,27 @@ func groupList(r *remote) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		r.open()
 		defer r.close()
-		brokers, err := r.masters(c.Context())
+		brokers, err := r.census(c.Context())
 		if err != nil {
 			return err
 		}
 		found := map[string]bool{}
-		for _, b := range brokers {
+		err = brokers.each(c.Context(), func(b master) error {
 			table, err := r.groups(c.Context(), b.addr)
-			if err != nil {
-				return err
-			}
 			for name := range table {
 				found[name] = found[name] || all || !names.IsSystemGroup(name)
 			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			if found[name] {
 				fmt.Fprintln(c.OutOrStdout(), name)
 			}
 		}
-		return nil
+		return brokers.incomplete("these are not all groups")
 	}
 	return c
 }
@@ -84,7 +85,7 @@ func groupReset(r *remote) *cobra.Command {
 		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 		defer w.Flush()
 		fmt.Fprintln(w, "QUEUE\tWAS\tIS")
-		for _, broker := range at {
+		err = all.eachOf(c.Context(), at, func(broker queues) error {
 			before, err := r.progress(c.Context(), broker.addr, args[0], args[1])
 			if err != nil {
 				return err
@@ -101,6 +102,10 @@ func groupReset(r *remote) *cobra.Command {
 			for _, q := range slices.SortedFunc(maps.Keys(body.OffsetTable), remoting.MessageQueue.Compare) {
 				fmt.Fprintf(w, "%s/%d\t%d\t%d\n", q.BrokerName, q.QueueID, before[q].ConsumerOffset, body.OffsetTable[q])
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		return all.incomplete("what is missing is not reset")
 	}

@@ -145,10 +145,14 @@ func startBrokerB(t *testing.T, namesrv string) (stop func()) {
 }
 
 // registerBroker makes a name server know a broker at an address, until gone is called.
-func registerBroker(t *testing.T, namesrv, name, addr string) (gone func()) {
+func registerBroker(t *testing.T, namesrv, name, addr string, topics ...string) (gone func()) {
 	t.Helper()
 	r := client(t, namesrv)
 	body := remoting.RegisterBrokerBody{}
+	body.TopicConfigSerializeWrapper.TopicConfigTable = map[string]remoting.TopicConfig{}
+	for _, topic := range topics {
+		body.TopicConfigSerializeWrapper.TopicConfigTable[topic] = remoting.TopicConfig{TopicName: topic, Perm: 6, ReadQueueNums: 1, WriteQueueNums: 1, TopicFilterType: "SINGLE_TAG"}
+	}
 	r.must(t, namesrv, remoting.ReqRegisterBroker, &remoting.RegisterBrokerRequest{BrokerName: name, BrokerAddr: addr, ClusterName: "DefaultCluster"},
 		remoting.MarshalRegisterBroker(&body, false))
 	return r.close
@@ -191,12 +195,12 @@ func TestGroupShowIsNotComplete(t *testing.T) {
 	}
 	nobody := l.Addr().String()
 	l.Close()
-	gone := registerBroker(t, at, "broker-b", nobody)
+	gone := registerBroker(t, at, "broker-b", nobody, "orders", "%DLQ%billing")
 	missing(": broker-b did not answer (nothing listens on " + nobody)
 	if got := runLine(t, 1, "admin", "group", "show", "nosuch", "-n", at); !strings.HasPrefix(got, "bolide: no broker that answers has group nosuch: broker-b did not answer") {
 		t.Errorf("a group that the missing one may have: %s", got)
 	}
-	for _, line := range []string{"timer", "txn list", "pop billing", "dlq list"} { // the others are asked all the same
+	for _, line := range []string{"timer", "txn list", "pop billing", "dlq list", "dlq list billing", "group list", "group reset billing orders --to start"} { // the others are asked all the same
 		if got := runLine(t, 1, append([]string{"admin", "-n", at}, strings.Fields(line)...)...); !strings.Contains(got, ": broker-b did not answer (nothing listens on "+nobody) {
 			t.Errorf("admin %s: %s", line, got)
 		}

@@ -104,7 +104,7 @@ func TestStartsWithTheLimits(t *testing.T) {
 		{"least", "", func(f reflect.StructField) string { low, _ := ends(f); return low }},
 		// The two sizes of files at their most are files of gigabytes, which a start makes.
 		{"most", "mappedFileSizeCommitLog=33554432\nmaxHashSlotNum=10000\nmaxIndexNum=40000\n", func(f reflect.StructField) string { _, high := ends(f); return high }},
-		{"texts", "brokerName=b.1-_|%\nbrokerClusterName=" + strings.Repeat("c", 127) + "\nmsgTraceTopicName=t|%-_\ntraceTopicEnable=TRUE\nregionId=\nnamesrvAddr=\n" +
+		{"texts", "brokerName=b.1-_|%@\nbrokerClusterName=" + strings.Repeat("c", 127) + "\nmsgTraceTopicName=t|%-_\ntraceTopicEnable=TRUE\nregionId=\nnamesrvAddr=\n" +
 			"deleteWhen=0;23\nmessageDelayLevel=0s 3650d\nbrokerPermission=0\nmappedFileSizeCommitLog=33554432\nmaxHashSlotNum=10000\nmaxIndexNum=40000\n",
 			func(reflect.StructField) string { return "" }},
 	} {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -112,8 +111,8 @@ func (f *serverFlags) takeFolder(c *cobra.Command, a *apacheFile) {
 func (f *serverFlags) takePorts(c *cobra.Command, a *apacheFile) {
 	host := ""
 	if ip, ok := a.take("bindAddress"); ok && ip.Value != "0.0.0.0" {
-		if _, err := netip.ParseAddr(ip.Value); err != nil {
-			a.refuse(ip, "that is no IP address")
+		if !config.HostPort(net.JoinHostPort(ip.Value, "1")) {
+			a.refuse(ip, "that is no address or name of this machine")
 		}
 		host = ip.Value
 	}
@@ -147,7 +146,7 @@ func (f *serverFlags) takeAdvertised(c *cobra.Command, a *apacheFile) {
 		port = "10911"
 	}
 	at := net.JoinHostPort(ip.Value, port)
-	if all, err := config.NameServers(at); err != nil || len(all) != 1 || all[0] != at {
+	if !config.HostPort(at) {
 		a.refuse(ip, "that is no address or name of a machine")
 		return
 	}

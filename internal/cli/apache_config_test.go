@@ -76,7 +76,7 @@ func TestApacheFilesThatCanNotBe(t *testing.T) {
 		{"broker.conf", "\nlistenPort=10911 # the usual\n", "broker.conf:2: listenPort=10911 # the usual: that is no port"},
 		{"broker.conf", "brokerIP1=10.0.0.1:10911\n", "broker.conf:1: brokerIP1=10.0.0.1:10911: that is no address"},
 		{"broker.conf", "brokerIP1=10.0.0.1 # eth0\n", "broker.conf:1: brokerIP1=10.0.0.1 # eth0: that is no address"},
-		{"namesrv.conf", "bindAddress=eth0\n", "namesrv.conf:1: bindAddress=eth0: that is no IP address"},
+		{"namesrv.conf", "bindAddress=eth0:1\n", "namesrv.conf:1: bindAddress=eth0:1: that is no address"},
 		{"broker.conf", "storePathRootDir=$HOME/store\n", `broker.conf:1: storePathRootDir=$HOME/store: "$HOME/store" would be a folder of exactly this name`},
 		{"broker.conf", "namesrvAddr=ns1\n", `broker.conf:1: namesrvAddr=ns1: "ns1" is not HOST:PORT`},
 		{"broker.conf", "brokerRole=SLAVE\nfileReservedTime=x\n", "(and 1 more problem)"},

@@ -26,12 +26,10 @@ func (r *remote) census(ctx context.Context) (*census, error) {
 		return nil, err
 	}
 	all := &census{}
-	for name, b := range info.BrokerAddrTable {
-		if addr, ok := b.BrokerAddrs[0]; ok {
-			all.brokers = append(all.brokers, master{name, addr})
-		} else {
-			all.missing = append(all.missing, name+" has no master")
-		}
+	var without []string
+	all.brokers, without = mastersOf(info)
+	for _, name := range without {
+		all.missing = append(all.missing, name+" has no master")
 	}
 	gone, err := r.gone(ctx)
 	if err != nil {
@@ -47,7 +45,6 @@ func (r *remote) census(ctx context.Context) (*census, error) {
 	if len(all.brokers)+len(all.missing) == 0 {
 		return nil, fmt.Errorf("name server %s knows no broker", r.namesrv)
 	}
-	slices.SortFunc(all.brokers, func(a, b master) int { return strings.Compare(a.broker, b.broker) })
 	slices.Sort(all.missing)
 	return all, nil
 }
@@ -85,6 +82,17 @@ func (c *census) each(ctx context.Context, ask func(master) error) error {
 	}
 	c.brokers = answering
 	return nil
+}
+
+// eachOf is each for those of the brokers that are in the route of a topic.
+func (c *census) eachOf(ctx context.Context, route []queues, ask func(queues) error) error {
+	return c.each(ctx, func(b master) error {
+		i := slices.IndexFunc(route, func(q queues) bool { return q.broker == b.broker })
+		if i < 0 {
+			return nil
+		}
+		return ask(route[i])
+	})
 }
 
 // incomplete is the error of what is not everything, nil if nobody was missing.

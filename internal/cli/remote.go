@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -202,15 +203,21 @@ func (r *remote) masters(ctx context.Context) ([]master, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []master
-	for name, b := range info.BrokerAddrTable {
-		if addr, ok := b.BrokerAddrs[0]; ok {
-			all = append(all, master{name, addr})
-		}
-	}
+	all, _ := mastersOf(info)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("name server %s knows no broker", r.namesrv)
 	}
-	slices.SortFunc(all, func(a, b master) int { return strings.Compare(a.broker, b.broker) })
 	return all, nil
+}
+
+// mastersOf are the masters of a cluster, in the order of their names, and the names without one.
+func mastersOf(info remoting.ClusterInfo) (all []master, without []string) {
+	for _, name := range slices.Sorted(maps.Keys(info.BrokerAddrTable)) {
+		if addr, ok := info.BrokerAddrTable[name].BrokerAddrs[0]; ok {
+			all = append(all, master{name, addr})
+		} else {
+			without = append(without, name)
+		}
+	}
+	return all, without
 }

@@ -23,8 +23,8 @@ type check struct {
 var checks = map[string]check{
 	"name": {"a name: letters, digits and any of -_.|%@, 127 at most", checkName},
 	"topic": {"a topic: letters, digits and any of -_|%, 127 at most", func(text string) error {
-		if strings.Contains(text, ".") {
-			return fmt.Errorf("%.64q has a dot, which no topic's name may have", text)
+		if i := strings.IndexAny(text, ".@"); i >= 0 {
+			return fmt.Errorf("%.64q has %q, which no topic's name may have", text, text[i])
 		}
 		return checkName(text)
 	}},

@@ -33,7 +33,7 @@ type Broker struct {
 	BrokerID          int64  `prop:"brokerId" min:"0" fixed:"true" about:"Id of the broker among those of its name; clients send to 0, the master."`
 	NamesrvAddr       string `prop:"namesrvAddr" check:"servers" about:"Name servers elsewhere to register with: HOST:PORT, several with semicolons between them. --namesrv wins over it; without either NAMESRV_ADDR of the environment counts, unless the process is a name server itself."`
 	RegionID          string `prop:"regionId" about:"Region in answers to sends, and in messages that come without one."`
-	BrokerPermission  int32  `prop:"brokerPermission" oneof:"6,4,2,0" about:"What the broker as a whole allows: 6 is to read and to write, 4 to read, 2 to write, 0 neither. No topic allows more."`
+	BrokerPermission  int32  `prop:"brokerPermission" min:"0" max:"7" about:"What the broker as a whole allows: 6 is to read and to write, 4 to read, 2 to write, 0 neither; 1 more, Apache's sign of a topic that others inherit from, means nothing here. No topic allows more."`
 
 	AutoCreateTopicEnable             bool   `prop:"autoCreateTopicEnable" about:"Whether sends over Remoting make topics that do not exist, after the topic TBW102."`
 	DefaultTopicQueueNums             int32  `prop:"defaultTopicQueueNums" unit:"queues" min:"1" max:"65535" about:"Queues of TBW102, and so the most of a topic that is made after it."`

@@ -144,8 +144,6 @@ func (s *Store) orders() []order {
 func (p *Proxy) orders() []order {
 	return []order{
 		{"minInvisibleTimeMillsForRecv", "maxInvisibleTimeMills", p.MinInvisibleTimeMillsOnRecv, 0, p.MaxInvisibleTimeMills},
-		{"minInvisibleTimeMillsForRecv", "defaultInvisibleTimeMills", p.MinInvisibleTimeMillsOnRecv, 0, p.DefaultInvisibleTimeMills},
-		{"defaultInvisibleTimeMills", "maxInvisibleTimeMills", p.DefaultInvisibleTimeMills, 0, p.MaxInvisibleTimeMills},
 		{"grpcClientConsumerMinLongPollingTimeoutMillis", "grpcClientConsumerMaxLongPollingTimeoutMillis", p.LongPollingMinTimeMillis, 0, p.LongPollingMaxTimeMillis},
 	}
 }
