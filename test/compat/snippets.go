@@ -46,7 +46,12 @@ func snippetsSuite(ctx context.Context, h *harness) error {
 	return nil
 }
 
+// longestSnippet is how long one may take, what it installs and builds included.
+const longestSnippet = 10 * time.Minute
+
 func (h *harness) snippet(ctx context.Context, i int, name, program string) error {
+	ctx, cancel := context.WithTimeout(ctx, longestSnippet)
+	defer cancel()
 	prepare := runners[name]
 	if prepare == nil {
 		return errors.New("nothing here runs it")
