@@ -208,6 +208,17 @@ func (t *Table) Reset(group, topic string, queue int32, off int64) {
 	})
 }
 
+// PendingReset returns the offset that a reset has set, as long as nobody has taken it.
+func (t *Table) PendingReset(group, topic string, queue int32) (int64, bool) {
+	e := t.find(group, topic)
+	if e == nil {
+		return 0, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.get(queue, hasReset)
+}
+
 // TakeReset returns the offset that a reset has set and ends the reset: it is handed out
 // once.
 func (t *Table) TakeReset(group, topic string, queue int32) (off int64, ok bool) {

@@ -117,9 +117,15 @@ func (p *Popper) Figures(match func(group string) bool) []Figures {
 		if match != nil && !match(w.key.group) {
 			continue
 		}
+		reset, pending := p.pendingReset(w)
 		w.mu.Lock()
 		if !w.mu.known { // it was looked at, and never popped
 			w.mu.Unlock()
+			continue
+		}
+		if pending {
+			w.mu.Unlock()
+			out = append(out, Figures{Group: w.key.group, Topic: w.key.topic, QueueID: w.key.queue, Next: reset, Lowest: reset, FirstFree: reset})
 			continue
 		}
 		f := Figures{Group: w.key.group, Topic: w.key.topic, QueueID: w.key.queue, Next: w.mu.next, Lowest: w.lowestLocked(),

@@ -74,6 +74,10 @@ func (p *Popper) InspectAt(group, topic string, queue int32, offset int64) []Ins
 // inspect lists the batches in flight that are wanted; they are numbered by their age.
 func (p *Popper) inspect(w *window, wanted func(k int, r *record) bool) Inspection {
 	i := Inspection{Topic: w.key.topic, QueueID: w.key.queue, End: p.o.Store.MaxOffset(w.key.topic, w.key.queue)}
+	if off, ok := p.pendingReset(w); ok {
+		i.Next, i.Lowest, i.Ready = off, off, max(i.End-off, 0)
+		return i
+	}
 	type busy struct {
 		first   *record
 		waiting int

@@ -87,6 +87,8 @@ type Offsets interface {
 	Advance(group, topic string, queueID int32, offset int64)
 	// TakeReset returns the offset that an administrator set since the last call.
 	TakeReset(group, topic string, queueID int32) (int64, bool)
+	// PendingReset returns what TakeReset would.
+	PendingReset(group, topic string, queueID int32) (int64, bool)
 }
 
 // Options are what a Popper needs. Functions that are nil answer what a broker without

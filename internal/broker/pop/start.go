@@ -92,6 +92,15 @@ func (p *Popper) prepare(w *window) {
 	p.changed(w, nil)
 }
 
+// pendingReset is where the group's next request will find w set by an administrator. Until then w
+// is as it was, but for who looks at it: what it has in flight or set aside will come to nothing.
+func (p *Popper) pendingReset(w *window) (int64, bool) {
+	if p.o.Offsets == nil {
+		return 0, false
+	}
+	return p.o.Offsets.PendingReset(w.key.group, w.key.topic, w.key.queue)
+}
+
 // catchUp moves w on to the consumer offset where that is further: POP tells that offset
 // its lowest message that is not done, so somebody else has consumed, by pulling.
 func (p *Popper) catchUp(w *window) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/broker/admin"
 	"github.com/bolidemq/bolide/internal/broker/brokertest"
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/broker/pop"
@@ -224,4 +225,25 @@ func TestFiguresOfWhatWasGivenBack(t *testing.T) {
 	b.says("%RETRY%g", "true", 0, 0, 0, 0, 1)
 	b.clock.Advance(10 * time.Second)
 	b.says("%RETRY%g", "true", 1, 0, 1, 0, 0)
+}
+
+// A reset counts at once, not only when the group asks again: what was in flight is given up with it.
+func TestFiguresOfReset(t *testing.T) {
+	b := newTraced(t)
+	for range 4 {
+		b.send("T", 0, "")
+	}
+	got := b.pop("T", 3)
+	b.ack("T", got[0])
+	b.says("T", "false", 3, 2, 1, 0, 0)
+	for _, c := range []struct{ to, lag int64 }{{0, 4}, {4, 0}, {1, 3}} {
+		_, err := b.Admin.ResetOffset(admin.Reset{Group: "g", Topic: "T", QueueID: 0, Offset: c.to, HasOffset: true})
+		b.must(err)
+		b.says("T", "false", c.lag, 0, c.lag, 0, 0)
+		if seen := b.Pop.Inspect("g", "T", 10)[0]; seen.Ready != c.lag || seen.InFlight != 0 || len(seen.Held) != 0 || seen.Lowest != c.to {
+			t.Errorf("reset to %d: %+v", c.to, seen)
+		}
+	}
+	b.pop("T", 3)
+	b.says("T", "false", 3, 3, 0, 0, 0)
 }
