@@ -16,8 +16,8 @@ func adminCommand() *cobra.Command {
 	r := &remote{}
 	c := folder("admin", "Brokers, topics, groups, deliveries and dead letters of running servers",
 		folder("broker", "List brokers", brokerList(r)),
-		folder("topic", "Create, list and delete topics", topicCreate(r), topicList(r), topicDelete(r)),
-		folder("group", "Create, list, look at and reset consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r)),
+		folder("topic", "Create, list, look at and delete topics", topicCreate(r), topicList(r), topicShow(r), topicDelete(r)),
+		folder("group", "Create, list, look at, reset and delete consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r), groupDelete(r)),
 		folder("dlq", "List, show and redrive dead letters", dlqList(r), dlqShow(r), dlqRedrive(r)),
 		folder("txn", "List undecided transactions and decide them", txnList(r), txnDecide(r, "commit", message.SysTransactionCommit), txnDecide(r, "rollback", message.SysTransactionRollback)),
 		popCommand(r), timerCommand(r))
@@ -50,20 +50,29 @@ func topicCreate(r *remote) *cobra.Command {
 		}
 		r.open()
 		defer r.close()
-		brokers, err := r.masters(c.Context())
-		if err != nil {
-			return err
-		}
-		for _, b := range brokers {
-			said, err := r.putTopic(c, b, args[0], kind, count)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(c.OutOrStdout(), said)
-		}
-		return nil
+		return r.put(c, "topic "+args[0], func(b master) (string, error) { return r.putTopic(c, b, args[0], kind, count) })
 	}
 	return c
+}
+
+// put makes or changes something on every broker and prints what was done; that one is missing is
+// an error at the end.
+func (r *remote) put(c *cobra.Command, what string, on func(master) (said string, err error)) error {
+	all, err := r.census(c.Context())
+	if err != nil {
+		return err
+	}
+	err = all.each(c.Context(), func(b master) error {
+		said, err := on(b)
+		if err == nil {
+			fmt.Fprintln(c.OutOrStdout(), said)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return all.incomplete(what + " is not on all brokers")
 }
 
 func topicList(r *remote) *cobra.Command {
@@ -111,59 +120,26 @@ func topicDelete(r *remote) *cobra.Command {
 			if !slices.Contains(topics, args[0]) {
 				return fmt.Errorf("topic %s does not exist", args[0])
 			}
-			brokers, err := r.masters(c.Context())
+			all, err := r.census(c.Context())
 			if err != nil {
 				return err
 			}
-			for _, b := range brokers {
-				if _, err := r.call(c.Context(), b.addr, remoting.ReqDeleteTopicInBroker,
-					&remoting.DeleteTopicInBrokerRequest{Topic: args[0]}, nil); err != nil {
-					return err
-				}
+			err = all.each(c.Context(), func(b master) error {
+				_, err := r.call(c.Context(), b.addr, remoting.ReqDeleteTopicInBroker, &remoting.DeleteTopicInBrokerRequest{Topic: args[0]}, nil)
+				return err
+			})
+			if err != nil {
+				return err
 			}
 			if _, err := r.call(c.Context(), r.namesrv, remoting.ReqDeleteTopicInNamesrv,
 				&remoting.DeleteTopicInNamesrvRequest{Topic: args[0]}, nil); err != nil {
+				return err
+			}
+			if err := all.incomplete("topic " + args[0] + " is not deleted everywhere"); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "topic %s deleted\n", args[0])
 			return nil
 		},
 	}
-}
-
-func groupCreate(r *remote) *cobra.Command {
-	var ordered bool
-	var attempts int32
-	c := &cobra.Command{
-		Use:   "create GROUP",
-		Short: "Create a consumer group on every broker, or change it",
-		Args:  one("GROUP"),
-	}
-	c.Flags().BoolVar(&ordered, "fifo", false, "deliver in order")
-	c.Flags().Int32Var(&attempts, "max-attempts", 17, "`NUMBER` of deliveries before a message goes to the dead-letter topic")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := names.CheckGroup(args[0]); err != nil {
-			return err
-		}
-		if attempts < 1 {
-			return fmt.Errorf("--max-attempts %d: at least 1", attempts)
-		}
-		r.open()
-		defer r.close()
-		brokers, err := r.masters(c.Context())
-		if err != nil {
-			return err
-		}
-		group := remoting.DefaultSubscriptionGroupConfig(args[0])
-		group.ConsumeMessageOrderly, group.RetryMaxTimes = ordered, attempts-1
-		body := remoting.Marshal(&group)
-		for _, b := range brokers {
-			if _, err := r.call(c.Context(), b.addr, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, body); err != nil {
-				return err
-			}
-			fmt.Fprintf(c.OutOrStdout(), "group %s on %s\n", args[0], b.broker)
-		}
-		return nil
-	}
-	return c
 }

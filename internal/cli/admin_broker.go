@@ -174,6 +174,11 @@ func permission(text string) string {
 	if err != nil {
 		return ""
 	}
+	return permitted(bits)
+}
+
+// permitted is a permission in words.
+func permitted(bits int64) string {
 	switch bits & (permRead | permWrite) {
 	case permRead | permWrite:
 		return "read, write"

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,120 @@ func groupList(r *remote) *cobra.Command {
 		return brokers.incomplete("these are not all groups")
 	}
 	return c
+}
+
+func groupCreate(r *remote) *cobra.Command {
+	var ordered bool
+	var attempts int32
+	c := &cobra.Command{
+		Use:   "create GROUP",
+		Short: "Create a consumer group on every broker, or change it",
+		Long: "Creates a consumer group on every broker. Where there is one of that name, it gets what the flags\n" +
+			"say, and keeps what they do not.",
+		Args: one("GROUP"),
+	}
+	c.Flags().BoolVar(&ordered, "fifo", false, "deliver in order")
+	numberVar(c.Flags(), &attempts, "max-attempts", 17, 1, math.MaxInt32, "`NUMBER` of deliveries before a message goes to the dead-letter topic")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := names.CheckGroup(args[0]); err != nil {
+			return err
+		}
+		r.open()
+		defer r.close()
+		return r.put(c, "group "+args[0], func(b master) (string, error) { return r.putGroup(c, b, args[0], ordered, attempts) })
+	}
+	return c
+}
+
+// putGroup makes a group on one broker, or changes what flags say of one that is there, and says
+// what it did.
+func (r *remote) putGroup(c *cobra.Command, b master, group string, ordered bool, attempts int32) (said string, err error) {
+	table, err := r.groups(c.Context(), b.addr)
+	if err != nil {
+		return "", err
+	}
+	g, exists := table[group]
+	if !exists {
+		g = remoting.DefaultSubscriptionGroupConfig(group)
+		g.ConsumeMessageOrderly, g.RetryMaxTimes = ordered, attempts-1
+		said = fmt.Sprintf("group %s, %s on %s", group, groupSettings(&g), b.broker)
+	} else {
+		var changed []string
+		if was := g.RetryMaxTimes + 1; c.Flags().Changed("max-attempts") && attempts != was {
+			changed = append(changed, fmt.Sprintf("%d attempts, were %d", attempts, was))
+			g.RetryMaxTimes = attempts - 1
+		}
+		if c.Flags().Changed("fifo") && ordered != g.ConsumeMessageOrderly {
+			changed = append(changed, map[bool]string{true: "fifo, was not", false: "not fifo, was"}[ordered])
+			g.ConsumeMessageOrderly = ordered
+		}
+		if len(changed) == 0 {
+			return fmt.Sprintf("group %s is on %s already, %s: nothing is changed", group, b.broker, groupSettings(&g)), nil
+		}
+		said = fmt.Sprintf("group %s on %s: %s", group, b.broker, strings.Join(changed, "; "))
+	}
+	g.Attributes = nil // which would be changes of them
+	_, err = r.call(c.Context(), b.addr, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, remoting.Marshal(&g))
+	return said, err
+}
+
+// groupSettings is what a group is, in the words of its flags.
+func groupSettings(g *remoting.SubscriptionGroupConfig) string {
+	text := counted(int64(g.RetryMaxTimes)+1, "attempt")
+	if g.ConsumeMessageOrderly {
+		text += ", fifo"
+	}
+	if !g.ConsumeEnable {
+		text += ", consumption is off"
+	}
+	return text
+}
+
+func groupDelete(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete GROUP",
+		Short: "Delete a consumer group and its offsets",
+		Long: "Deletes a consumer group, its offsets and what it has in flight, on every broker, while no member is\n" +
+			"connected. Its dead letters stay until their topic is deleted, %DLQ% and the group's name, and so do\n" +
+			"its retry topics.",
+		Args: one("GROUP"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.open()
+			defer r.close()
+			all, err := r.census(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := r.known(c.Context(), all, args[0]); err != nil {
+				return err
+			}
+			s := standing{remote: r, group: args[0]}
+			err = all.each(c.Context(), func(b master) error {
+				at := standingAt{master: b}
+				if err := s.askMembers(c.Context(), &at); err != nil || at.members == nil {
+					return err
+				}
+				return fmt.Errorf("group %s has %s connected to %s, whose next heartbeat would make it again: stop its members first", args[0],
+					counted(len(at.members.ConnectionSet), "member"), b.broker)
+			})
+			if err != nil {
+				return err
+			}
+			err = all.each(c.Context(), func(b master) error {
+				_, err := r.call(c.Context(), b.addr, remoting.ReqDeleteSubscriptionGroup,
+					&remoting.DeleteSubscriptionGroupRequest{GroupName: args[0], CleanOffset: true}, nil)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err := all.incomplete("group " + args[0] + " is not deleted everywhere"); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "group %s deleted\n", args[0])
+			return nil
+		},
+	}
 }
 
 func groupReset(r *remote) *cobra.Command {
@@ -130,8 +245,12 @@ func placeOf(to string, now time.Time) (int64, error) {
 		}
 		ms = at.UnixMilli()
 	}
-	if ms < 0 || ms > now.UnixMilli() {
+	at := time.UnixMilli(ms)
+	switch {
+	case ms < 0 || at.After(now):
 		return 0, fmt.Errorf("--to %s is in the future or before 1970", to)
+	case err == nil && at.Year() < 2000: // who has typed it meant no time
+		return 0, fmt.Errorf("--to %s would be a time in %d: it is a time in milliseconds, not an offset", to, at.Year())
 	}
 	return ms, nil
 }

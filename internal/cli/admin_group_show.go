@@ -21,7 +21,8 @@ func groupShow(r *remote) *cobra.Command {
 		Long: "Shows who is connected, what members disagree about, and how far the group has come in each queue.\n" +
 			"Lag is what a group has before it in the queues where it has begun. Where it has not, its first\n" +
 			"consumer decides where it begins, so what lies there is counted apart. When a broker is missing, the\n" +
-			"lag is that of the others: this is said, and the exit code is 1.",
+			"lag is that of the others: this is said, and the exit code is 1. NEWEST CONSUMED is when the newest\n" +
+			"message that it is done with was stored.",
 		Args: one("GROUP"),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -42,6 +43,9 @@ func groupShow(r *remote) *cobra.Command {
 			return err
 		}
 		for i := range s.at {
+			if at := &s.at[i]; at.settings != "" {
+				fmt.Fprintf(w, "group %s on %s: %s\n", args[0], at.broker, at.settings)
+			}
 			s.at[i].printMembers(w)
 		}
 		s.printProgress(w)
@@ -62,6 +66,7 @@ type standing struct {
 // standingAt is that at one broker.
 type standingAt struct {
 	master
+	settings string                       // of the group; "": this broker does not know it
 	members  *remoting.ConsumerConnection // nil: nobody has announced itself
 	conflict string                       // what they disagree about
 	waiting  int32                        // requests that wait for messages, of consumers that have not announced themselves
@@ -82,6 +87,13 @@ func (s *standing) ask(ctx context.Context, b master) error {
 	stats, err := s.progress(ctx, b.addr, s.group, "")
 	if err != nil {
 		return err
+	}
+	table, err := s.groups(ctx, b.addr)
+	if err != nil {
+		return err
+	}
+	if g, ok := table[s.group]; ok {
+		at.settings = groupSettings(&g)
 	}
 	if err := s.askMembers(ctx, &at); err != nil {
 		return err
@@ -190,7 +202,7 @@ func (s *standing) printProgress(w *tabwriter.Writer) {
 	for i := range s.at {
 		for _, q := range s.at[i].queues {
 			if first {
-				fmt.Fprintln(w, "TOPIC\tQUEUE\tEND\tCONSUMED\tLAG\tIN FLIGHT\tLAST CONSUMED")
+				fmt.Fprintln(w, "TOPIC\tQUEUE\tEND\tCONSUMED\tLAG\tIN FLIGHT\tNEWEST CONSUMED")
 				first = false
 			}
 			fmt.Fprintf(w, "%s\t%s/%d\t%d\t", q.Topic, q.BrokerName, q.QueueID, q.BrokerOffset)

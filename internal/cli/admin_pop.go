@@ -23,7 +23,11 @@ func popCommand(r *remote) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pop GROUP",
 		Short: "Show what a group has in flight, who holds it and what waits for it; release a message",
-		Args:  one("GROUP"),
+		Long: "Shows what a group has of each queue that it pops. Ready is what it could get now, in flight what it\n" +
+			"has received and not acknowledged. Set aside is what a later request may get: what waits behind its\n" +
+			"message group, was given back, or is for another member's filter. Below the offset after \"done below\"\n" +
+			"all is done. For each batch in flight: who holds it, since when, and until when.",
+		Args: one("GROUP"),
 		Example: "  bolide admin pop warehouse\n" +
 			"  bolide admin pop warehouse --topic orders --queue 3 --release 1207",
 	}

@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +33,108 @@ func (r *remote) topicConfig(ctx context.Context, addr, topic string) (*remoting
 		return nil, fmt.Errorf("topic %s of %s: %w", topic, addr, err)
 	}
 	return t, nil
+}
+
+func topicShow(r *remote) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "show TOPIC",
+		Short: "What a topic is on each broker, what its queues hold, and which groups consume it",
+		Long: "Shows what a topic is on each broker, what its queues hold, and which groups consume it: those that\n" +
+			"are connected or have an offset. FIRST is the oldest message whose log file is still there; LAST\n" +
+			"STORED is when the newest one was stored.",
+		Args: one("TOPIC"),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r.open()
+		defer r.close()
+		all, err := r.census(c.Context())
+		if err != nil {
+			return err
+		}
+		at, err := r.route(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		s := topicStanding{remote: r, topic: args[0], groups: map[string]bool{}}
+		if err := all.eachOf(c.Context(), at, func(broker queues) error { return s.ask(c, broker) }); err != nil {
+			return err
+		}
+		s.print(c)
+		return all.incomplete("this is not all of the topic")
+	}
+	return c
+}
+
+// topicStanding is what the brokers have of a topic.
+type topicStanding struct {
+	*remote
+	topic  string
+	held   map[remoting.MessageQueue]remoting.TopicOffset
+	groups map[string]bool
+}
+
+// ask prints what a topic is on one broker, and gathers what is told of all together.
+func (s *topicStanding) ask(c *cobra.Command, broker queues) error {
+	var (
+		stats  remoting.TopicStatsTable
+		groups remoting.GroupList
+	)
+	for _, q := range []struct {
+		code   int32
+		header remoting.Header
+		body   remoting.Body
+	}{
+		{remoting.ReqGetTopicStatsInfo, &remoting.GetTopicStatsInfoRequest{Topic: s.topic}, &stats},
+		{remoting.ReqQueryTopicConsumeByWho, &remoting.QueryTopicConsumeByWhoRequest{Topic: s.topic}, &groups},
+	} {
+		answer, err := s.call(c.Context(), broker.addr, q.code, q.header, nil)
+		if err == nil {
+			err = remoting.Unmarshal(answer.Body, q.body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t, err := s.topicConfig(c.Context(), broker.addr, s.topic)
+	if err != nil {
+		return err
+	}
+	if t != nil {
+		fmt.Fprintf(c.OutOrStdout(), "topic %s on %s: type %s, %s, %s\n", s.topic, broker.broker, typeOf(t), queueCounts(t), permitted(int64(t.Perm)))
+	}
+	if s.held == nil {
+		s.held = map[remoting.MessageQueue]remoting.TopicOffset{}
+	}
+	maps.Copy(s.held, stats.OffsetTable)
+	for _, g := range groups.GroupList {
+		s.groups[g] = true
+	}
+	return nil
+}
+
+func (s *topicStanding) print(c *cobra.Command) {
+	out := c.OutOrStdout()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "QUEUE\tFIRST\tEND\tMESSAGES\tLAST STORED")
+	sum := int64(0)
+	for _, q := range slices.SortedFunc(maps.Keys(s.held), remoting.MessageQueue.Compare) {
+		h, last := s.held[q], "-"
+		if h.LastUpdateTimestamp > 0 {
+			last = time.UnixMilli(h.LastUpdateTimestamp).Format(time.DateTime)
+		}
+		sum += h.MaxOffset - h.MinOffset
+		fmt.Fprintf(w, "%s/%d\t%d\t%d\t%d\t%s\n", q.BrokerName, q.QueueID, h.MinOffset, h.MaxOffset, h.MaxOffset-h.MinOffset, last)
+	}
+	w.Flush()
+	fmt.Fprintf(out, "%s\ngroups: %s\n", counted(sum, "message"), orDash(strings.Join(slices.Sorted(maps.Keys(s.groups)), ", ")))
+}
+
+// queueCounts tells reading and writing apart where they differ.
+func queueCounts(t *remoting.TopicConfig) string {
+	if t.ReadQueueNums != t.WriteQueueNums {
+		return fmt.Sprintf("%s to read, %d to write", counted(int64(t.ReadQueueNums), "queue"), t.WriteQueueNums)
+	}
+	return counted(int64(t.WriteQueueNums), "queue")
 }
 
 // putTopic makes a topic on one broker, or changes what flags say of one that is there, and

@@ -83,11 +83,17 @@ func refusedWith(err error, code int32) bool {
 	return errors.As(err, &r) && r.code == code
 }
 
-// noTopic is the error of a topic that no broker has.
-type noTopic string
+// noTopic is the error of a topic that no broker has; one that is missing may have it.
+type noTopic struct {
+	topic   string
+	missing error // says who is
+}
 
 func (t noTopic) Error() string {
-	return fmt.Sprintf("topic %s does not exist; bolide admin topic create %s makes it", string(t), string(t))
+	if t.missing != nil {
+		return t.missing.Error()
+	}
+	return fmt.Sprintf("topic %s does not exist; bolide admin topic create %s makes it", t.topic, t.topic)
 }
 
 // known refuses a consumer group that no broker has; one that is missing may have it.
@@ -133,7 +139,11 @@ type queues struct {
 func (r *remote) route(ctx context.Context, topic string) ([]queues, error) {
 	answer, err := r.call(ctx, r.namesrv, remoting.ReqGetRouteInfoByTopic, &remoting.GetRouteInfoByTopicRequest{Topic: topic}, nil)
 	if refusedWith(err, remoting.ResTopicNotExist) {
-		return nil, noTopic(topic)
+		all, err := r.census(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, noTopic{topic, all.incomplete("no broker that is there has topic " + topic)}
 	}
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 // Why a dead letter is not redriven.
 var (
 	ErrNoOrigin = errors.New("the dead letter does not say which topic it came from")
-	ErrInOrder  = errors.New("messages of a FIFO topic have no retry topic: only the topic itself can have it back, and with it all of its groups")
+	ErrInOrder  = errors.New("messages of a FIFO topic have no retry topic: only the topic itself can have it back (--to-topic), and with it all of its groups")
 )
 
 // Redrive is a dead letter that gets another life.

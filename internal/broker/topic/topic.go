@@ -40,7 +40,7 @@ var (
 	ErrIllegalName = errors.New("illegal topic name")
 	ErrSystemTopic = errors.New("topic is a system topic")
 	ErrIllegal     = errors.New("illegal topic configuration")
-	ErrMixed       = errors.New("MIXED message type is not supported.")
+	ErrMixed       = errors.New("MIXED message type is not supported: enableMixedMessageType is off")
 	ErrNoTemplate  = errors.New("topic can not be created from this template")
 )
 

@@ -501,7 +501,7 @@ func TestTopicAndGroupAdministration(t *testing.T) {
 		{" ", "", 29, ""},
 		{strings.Repeat("x", 128), "", 29, ""},
 		{"TBW102", "", 29, ""},
-		{"mixed", "+message.type=MIXED", 29, "MIXED message type is not supported."},
+		{"mixed", "+message.type=MIXED", 29, "MIXED message type is not supported: enableMixedMessageType is off"},
 		{"x1", "+foo=bar", 1, "unsupported key: foo"},
 		{"x2", "+message.type=XX", 1, "value is not in set"},
 		{"x3", "message.type=FIFO", 1, ""},
