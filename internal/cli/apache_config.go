@@ -153,7 +153,8 @@ func (f *serverFlags) takeAdvertised(c *cobra.Command, a *apacheFile) {
 	f.Advertise = at
 }
 
-// takeNameServers leaves name servers to the settings, but for a process that is one itself.
+// takeNameServers leaves name servers to the settings, but for a process that is one itself: its
+// brokers are found there, and who wants them known elsewhere too says so by flag.
 func (f *serverFlags) takeNameServers(a *apacheFile) {
 	for _, name := range []string{"metricsExporterType", "metricsPromExporterHost", "metricsPromExporterPort"} {
 		if _, ok := a.take(name); ok {
@@ -163,8 +164,10 @@ func (f *serverFlags) takeNameServers(a *apacheFile) {
 	if !f.Roles.Namesrv {
 		return
 	}
-	g, _ := a.take("namesrvAddr")
+	g, ok := a.take("namesrvAddr")
 	if _, err := config.NameServers(g.Value); err != nil {
 		a.refuse(g, "%s", err)
+	} else if ok {
+		f.ignored = append(f.ignored, g.Name)
 	}
 }

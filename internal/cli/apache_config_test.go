@@ -62,7 +62,7 @@ func TestApacheFilesAreReadAsTheyAre(t *testing.T) {
 	if f, _, err := apacheFlags(t, nil, "broker.conf", "authenticationEnabled = true\nauthorizationEnabled=false\n"); err != nil || !slices.Equal(f.unguarded, []string{"authenticationEnabled"}) {
 		t.Errorf("access control: %+v, %v", f.unguarded, err)
 	}
-	if want := []string{"sendMessageThreadPoolNums", "serverWorkerThreads", "rocketMQClusterName"}; !slices.Equal(f.ignored, want) {
+	if want := []string{"namesrvAddr", "sendMessageThreadPoolNums", "serverWorkerThreads", "rocketMQClusterName"}; !slices.Equal(f.ignored, want) {
 		t.Errorf("passed over: %v", f.ignored)
 	}
 }

@@ -32,13 +32,17 @@ func configCommand() *cobra.Command {
 			_, err := fmt.Fprint(c.OutOrStdout(), config.Describe())
 			return err
 		}
+		var first error
 		for _, file := range apache {
-			if err := checkApache(c, file); err != nil {
-				return err
+			switch err := checkApache(c, file); {
+			case first == nil:
+				first = err
+			case err != nil:
+				fmt.Fprintln(c.OutOrStdout(), err)
 			}
 		}
-		if check == "" {
-			return nil
+		if first != nil || check == "" {
+			return first
 		}
 		text, err := readFile("--check", check)
 		if err != nil {
@@ -57,8 +61,11 @@ func checkApache(c *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	if n := len(f.ignored); n > 0 {
-		fmt.Fprintf(c.OutOrStdout(), "%s: %d settings mean nothing here and are passed over: %s\n", file, n, strings.Join(f.ignored, ", "))
+	if len(f.ignored) > 0 {
+		fmt.Fprintf(c.OutOrStdout(), "%s: settings that mean nothing here are passed over: %s\n", file, strings.Join(f.ignored, ", "))
+	}
+	if len(f.unguarded) > 0 {
+		fmt.Fprintf(c.OutOrStdout(), "%s: "+askedInVain+": %s\n", file, "the file", strings.Join(f.unguarded, ", "))
 	}
 	return judge(c, file, given)
 }
@@ -78,9 +85,12 @@ func judge(c *cobra.Command, file string, given []config.Given) error {
 	if err := found.Err(); err != nil {
 		return explained(err)
 	}
-	if len(given) == 1 {
+	switch len(given) {
+	case 0:
+		fmt.Fprintf(out, "%s: nothing is wrong with it\n", file)
+	case 1:
 		fmt.Fprintf(out, "%s: 1 setting, and it is sound\n", file)
-	} else {
+	default:
 		fmt.Fprintf(out, "%s: %d settings, all of them sound\n", file, len(given))
 	}
 	return nil

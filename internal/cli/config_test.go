@@ -84,3 +84,31 @@ func TestSettingsOfApacheAlone(t *testing.T) {
 		t.Errorf("%d %q", code, errs)
 	}
 }
+
+// TestCheckOfApachesFiles: all that a start would say of them is said, of each file.
+func TestCheckOfApachesFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	broker := write("broker.conf", "namesrvAddr=ns1:9876\nauthenticationEnabled=true\nfileReservedTime=48\n")
+	bad := write("bad.conf", "fileReservedTime=0\n")
+	proxy := write("rmq-proxy.json", `{"grpcServerPort": 8081}`)
+	unguarded := "this version has no access control, though the file asks for it: everybody who reaches it may read and write: authenticationEnabled\n"
+	for _, c := range []struct {
+		files, out, errs string
+		code             int
+	}{
+		{broker, broker + ": settings that mean nothing here are passed over: namesrvAddr, authenticationEnabled\n" + broker + ": " + unguarded + broker + ": 1 setting, and it is sound\n", "", 0},
+		{proxy, proxy + ": nothing is wrong with it\n", "", 0},
+		{bad + "," + proxy, proxy + ": nothing is wrong with it\n", "bolide: " + bad + ":1: illegal value of fileReservedTime: 0 is below the limit 1 (hours, 1 to 876000)\n", 1},
+	} {
+		if out, errs, code := run(t, "", "config", "--check-apache", c.files); out != c.out || errs != c.errs || code != c.code {
+			t.Errorf("%s: %d\n%s%s", c.files, code, out, errs)
+		}
+	}
+}

@@ -21,6 +21,9 @@ const stopWithin = 30 * time.Second
 // processStart is when this process began to run Go code.
 var processStart = time.Now()
 
+// askedInVain is said of settings that ask for access control.
+const askedInVain = "this version has no access control, though %s asks for it: everybody who reaches it may read and write"
+
 // serverFlags are the flags of the commands that run a server.
 type serverFlags struct {
 	node.Options
@@ -120,7 +123,7 @@ func (f *serverFlags) run(c *cobra.Command) error {
 		f.Log.Warn("settings of --apache-config that mean nothing here are passed over", "settings", strings.Join(f.ignored, ", "))
 	}
 	if len(f.unguarded) > 0 {
-		f.Log.Warn("this version has no access control, though --apache-config asks for it: everybody who reaches it may read and write", "settings", strings.Join(f.unguarded, ", "))
+		f.Log.Warn(fmt.Sprintf(askedInVain, "--apache-config"), "settings", strings.Join(f.unguarded, ", "))
 	}
 
 	ctx := c.Context()
