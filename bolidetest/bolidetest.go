@@ -18,6 +18,7 @@ package bolidetest
 import (
 	"context"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -178,10 +179,23 @@ func (s *Server) CreateTopic(topic, messageType string) {
 	s.call(remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
 		Topic: topic, DefaultTopic: names.AutoCreate, ReadQueueNums: 8, WriteQueueNums: 8,
 		Perm: 6, TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + messageType,
-	})
+	}, nil)
 }
 
-func (s *Server) call(code int32, h remoting.Header) {
+// CreateGroup makes a consumer group that gets a message at most so many times; one that nobody
+// makes gets it 17 times. After the last a message is in the topic "%DLQ%" + group, which the first
+// of them makes.
+func (s *Server) CreateGroup(group string, attempts int) {
+	s.t.Helper()
+	if attempts < 1 || attempts > math.MaxInt32 {
+		s.t.Fatalf("bolidetest: CreateGroup(%q, %d): a message is delivered at least once", group, attempts)
+	}
+	g := remoting.DefaultSubscriptionGroupConfig(group)
+	g.RetryMaxTimes = int32(attempts - 1)
+	s.call(remoting.ReqUpdateAndCreateSubscriptionGroup, nil, remoting.Marshal(&g))
+}
+
+func (s *Server) call(code int32, h remoting.Header, body []byte) {
 	s.t.Helper()
 	_, done := s.running(remoting.CodeName(code))
 	defer done()
@@ -189,7 +203,7 @@ func (s *Server) call(code int32, h remoting.Header) {
 	defer cancel()
 	c := transport.NewClient(transport.ClientOptions{})
 	defer c.Close()
-	answer, err := c.Call(ctx, s.Broker(), code, h, nil)
+	answer, err := c.Call(ctx, s.Broker(), code, h, body)
 	if err != nil {
 		s.t.Fatalf("bolidetest: %v", err)
 	}

@@ -266,3 +266,25 @@ func TestEveryPortAnswersEverything(t *testing.T) {
 		}
 	}
 }
+
+// A group has the attempts that it was made with, and then its dead letter.
+func TestCreateGroup(t *testing.T) {
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("orders", "NORMAL")
+	srv.CreateGroup("g", 2)
+	c := connect(t, srv.Broker())
+	c.send("orders", "m")
+	for attempt := range int32(2) {
+		got := c.pop("orders", time.Hour, 10*time.Second)
+		if before, ok := got["m"]; !ok || before != attempt {
+			t.Fatalf("delivery %d: %v", attempt+1, got)
+		}
+		srv.Advance(2 * time.Hour)
+	}
+	if got := c.pop("orders", time.Hour, 0); len(got) != 0 {
+		t.Errorf("delivered a third time: %v", got)
+	}
+	if got := c.pop("%DLQ%g", time.Hour, 10*time.Second); len(got) != 1 {
+		t.Errorf("dead letters: %v", got)
+	}
+}
