@@ -311,9 +311,9 @@ func (d *DB) commit(round []submission) {
 	}
 }
 
-// apply commits to Pebble. Pebble calls Fatalf, which panics here, when its log can't be
-// written; from then on nothing more is committed, every submission is answered with the
-// failure, and Run returns it.
+// apply commits to Pebble. When its log can't be written nothing more is committed from then on,
+// every submission is answered with the failure, and Run returns it; so it is when Pebble calls
+// Fatalf, which panics here.
 func (d *DB) apply(b *Batch) (err error) {
 	if failed := d.failed.Load(); failed != nil {
 		return *failed
@@ -331,7 +331,10 @@ func (d *DB) apply(b *Batch) (err error) {
 	defer recovered(&err)
 	d.applying.Store(true)
 	defer d.applying.Store(false)
-	return d.p.Apply(b.pb, pebble.Sync)
+	if err := d.p.Apply(b.pb, pebble.Sync); err != nil {
+		return err
+	}
+	return d.wal.failure()
 }
 
 // fail ends the database; the first failure counts.

@@ -95,12 +95,15 @@ func (d *DB) die(why error) {
 }
 
 // ours reports whether a function of this package that recovers is on the stack.
-func ours() bool {
+func ours() bool { return calledBy("state.(*DB).callOpen", "state.(*DB).apply", "state.(*DB).Close") }
+
+// calledBy reports whether a function with one of these names is on the stack.
+func calledBy(names ...string) bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
 	for {
 		f, more := frames.Next()
-		for _, name := range []string{"state.(*DB).callOpen", "state.(*DB).apply", "state.(*DB).Close"} {
+		for _, name := range names {
 			if strings.HasSuffix(f.Function, name) {
 				return true
 			}

@@ -281,7 +281,7 @@ func (d *DB) Close() (err error) {
 		return err
 	}
 	defer recovered(&err)
-	return d.p.Close()
+	return errors.Join(d.p.Close(), d.wal.failure())
 }
 
 // Stats are a few figures of the database for the admin and for tests.

@@ -321,43 +321,68 @@ func TestBeforeSync(t *testing.T) {
 	}
 }
 
-// TestEveryFault lets the n-th write of the log fail: the batch and all later ones are
-// answered with an error, and what was answered without one is there after a restart.
+// TestEveryFault has one file operation after the other fail, while batches are committed that
+// fill several log files: many small ones, and some that Pebble has no room for in its memory.
+// From then on nothing is answered, and nothing answered is lost.
 func TestEveryFault(t *testing.T) {
-	for n := range int32(40) {
-		mem := vfs.NewCrashableMem()
-		armed := errorfs.Toggle{Injector: errorfs.OnIndex(n)}
-		inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				return armed.MaybeError(op)
-			}
-			return nil
-		})
-		d := open(t, errorfs.Wrap(mem, inject), true)
-		armed.On()
-		answered, failed := -1, 0
-		for i := range 50 {
-			if err := d.Commit(put(d, fmt.Sprintf("%03d", i), "v")); err != nil {
-				failed++
-				continue
-			}
-			if failed > 0 {
-				t.Fatalf("n=%d: batch %d was answered after a failed one", n, i)
-			}
-			answered = i
-		}
-		clone := mem.CrashClone(vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(1, 1))})
-		if failed == 0 {
-			d.Close()
-		}
-		again := open(t, clone, true)
-		for i := 0; i <= answered; i++ {
-			if _, ok, err := again.Get(Topics, []byte(fmt.Sprintf("%03d", i))); !ok || err != nil {
-				t.Fatalf("n=%d: answered batch %d is lost: %v", n, i, err)
+	for _, c := range []struct {
+		sync          bool
+		size, batches int
+	}{{true, 20 << 10, 30}, {false, 20 << 10, 30}, {false, 2200 << 10, 2}} {
+		for n := int32(0); faultAt(t, n, c.sync, c.size, c.batches); n++ {
+			if t.Failed() {
+				return
 			}
 		}
-		again.Close()
 	}
+}
+
+// faultAt reports whether there was an n-th operation to fail.
+func faultAt(t *testing.T, n int32, sync bool, size, batches int) (reached bool) {
+	mem := vfs.NewCrashableMem()
+	var armed atomic.Bool
+	var left atomic.Int32
+	left.Store(n)
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		ofLog := strings.HasSuffix(op.Path, ".log") && (op.Kind.ReadOrWrite() == errorfs.OpIsWrite || op.Kind == errorfs.OpFileClose)
+		ofFolder := op.Kind == errorfs.OpFileSync && op.Path == "state" && calledBy("rotateWAL")
+		if armed.Load() && (ofLog || ofFolder) && left.Add(-1) == -1 {
+			return errorfs.ErrInjected
+		}
+		return nil
+	})
+	d := open(t, errorfs.Wrap(mem, inject), sync)
+	armed.Store(true)
+	answered, failed := -1, 0
+	value := strings.Repeat("v", size)
+	for i := range batches {
+		if err := d.Commit(put(d, fmt.Sprintf("%03d", i), value)); err != nil {
+			if failed++; !errors.Is(err, errorfs.ErrInjected) {
+				t.Errorf("n=%d: %v", n, err)
+			}
+			continue
+		}
+		if failed > 0 {
+			t.Errorf("n=%d: batch %d was answered after a failed one", n, i)
+		}
+		answered = i
+	}
+	crash := vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(1, 1))}
+	if !sync { // what is with the kernel survives the process
+		crash.UnsyncedDataPercent = 100
+	}
+	disk := mem.CrashClone(crash)
+	if failed == 0 {
+		d.Close()
+	}
+	again := open(t, disk, true)
+	defer again.Close()
+	for i := 0; i <= answered; i++ {
+		if _, ok, err := again.Get(Topics, []byte(fmt.Sprintf("%03d", i))); !ok || err != nil {
+			t.Errorf("n=%d: answered batch %d is lost: %v", n, i, err)
+		}
+	}
+	return left.Load() < 0
 }
 
 // TestSmall holds the two figures that an idle server stands on: opening is quick and

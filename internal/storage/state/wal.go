@@ -20,12 +20,17 @@ import (
 // A log file that is closed is synced first: Pebble tolerates a torn tail in the last log
 // only. Tables and manifests are always really synced. beforeSync runs before anything
 // becomes durable, see Options.BeforeSync.
+//
+// Pebble is not told what fails with a log file. Where one takes over from another it would panic
+// without a lock that a caller's defer releases, and no recover survives that. The failure is
+// lost instead, and answers every commit from then on: each has waited for its Sync.
 type walFS struct {
 	vfs.FS
 	sync       bool
 	beforeSync func() error
 	die        func(error)   // ends the database from a goroutine of Pebble's
 	dirtied    chan struct{} // a log file became dirty
+	lost       atomic.Pointer[error]
 	mu         struct {
 		sync.Mutex
 		open map[*walFile]struct{}
@@ -46,20 +51,20 @@ func (w *walFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if err := w.beforeMarker(name); err != nil {
 		return nil, err
 	}
-	f, err := w.FS.Create(name, category)
-	if err != nil {
-		return nil, err
+	create := func() (vfs.File, error) { return w.FS.Create(name, category) }
+	if strings.HasSuffix(name, ".log") {
+		return w.newLog(name, create)
 	}
-	return w.wrap(name, f), nil
+	f, err := create()
+	if err == nil && strings.HasPrefix(w.PathBase(name), "MANIFEST-") {
+		return &manifestFile{File: f, fs: w}, nil
+	}
+	return f, err
 }
 
 // ReuseForWrite is Create for a recycled log file.
 func (w *walFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := w.FS.ReuseForWrite(oldname, newname, category)
-	if err != nil {
-		return nil, err
-	}
-	return w.wrap(newname, f), nil
+	return w.newLog(newname, func() (vfs.File, error) { return w.FS.ReuseForWrite(oldname, newname, category) })
 }
 
 // OpenDir wraps a folder whose sync Pebble panics about.
@@ -74,18 +79,47 @@ func (w *walFS) OpenDir(name string) (vfs.File, error) {
 // Unwrap returns the file system below.
 func (w *walFS) Unwrap() vfs.FS { return w.FS }
 
-func (w *walFS) wrap(name string, f vfs.File) vfs.File {
-	switch name = w.PathBase(name); {
-	case strings.HasSuffix(name, ".log"):
-		file := &walFile{File: f, fs: w}
-		w.mu.Lock()
-		w.mu.open[file] = struct{}{}
-		w.mu.Unlock()
-		return file
-	case strings.HasPrefix(name, "MANIFEST-"):
-		return &manifestFile{File: f, fs: w}
+// newLog makes a log file; one in memory where it can't be, or must not: with another behind it a
+// log may not have a torn end.
+func (w *walFS) newLog(name string, create func() (vfs.File, error)) (f vfs.File, err error) {
+	if err = w.failure(); err == nil {
+		f, err = create()
 	}
-	return f
+	if err != nil && w.lose(err) {
+		f, err = vfs.NewMem().Create(w.PathBase(name), vfs.WriteCategoryUnspecified)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file := &walFile{File: f, fs: w}
+	w.mu.Lock()
+	w.mu.open[file] = struct{}{}
+	w.mu.Unlock()
+	return file, nil
+}
+
+// lose keeps from Pebble what fails while one log file takes over from another, and reports
+// whether that is so. Elsewhere, while it opens, Pebble may know.
+func (w *walFS) lose(err error) bool {
+	rotates := calledBy("pebble/v2.(*DB).rotateWAL")
+	if rotates {
+		w.keep(err)
+	}
+	return rotates
+}
+
+func (w *walFS) keep(err error) {
+	if err != nil {
+		w.lost.CompareAndSwap(nil, &err)
+	}
+}
+
+// failure is what has failed first.
+func (w *walFS) failure() error {
+	if lost := w.lost.Load(); lost != nil {
+		return *lost
+	}
+	return nil
 }
 
 // syncAll syncs the open log files that are dirty.
@@ -96,7 +130,7 @@ func (w *walFS) syncAll() error {
 		open = append(open, f)
 	}
 	w.mu.Unlock()
-	var err error
+	err := w.failure()
 	for _, f := range open {
 		err = errors.Join(err, f.syncNow())
 	}
@@ -115,6 +149,15 @@ type walFile struct {
 	}
 }
 
+// Write writes, but nothing behind what could not be written: an end may be torn, a middle not.
+func (f *walFile) Write(b []byte) (int, error) {
+	if f.fs.failure() == nil {
+		_, err := f.File.Write(b)
+		f.fs.keep(err)
+	}
+	return len(b), nil
+}
+
 // Sync is Pebble's wish to make what it wrote durable.
 func (f *walFile) Sync() error { return f.SyncData() }
 
@@ -122,7 +165,8 @@ func (f *walFile) Sync() error { return f.SyncData() }
 func (f *walFile) SyncData() error {
 	first := !f.dirty.Swap(true)
 	if f.fs.sync {
-		return f.syncNow()
+		f.fs.keep(f.syncNow())
+		return nil
 	}
 	if first {
 		select {
@@ -159,7 +203,8 @@ func (f *walFile) Close() error {
 	f.fs.mu.Lock()
 	delete(f.fs.mu.open, f)
 	f.fs.mu.Unlock()
-	return errors.Join(err, f.File.Close())
+	f.fs.keep(errors.Join(err, f.File.Close()))
+	return nil
 }
 
 // manifestFile makes a flushed table part of the database: what the table holds becomes
@@ -195,7 +240,10 @@ type dirFile struct {
 // Sync returns an error only where the panic that follows is recovered.
 func (f *dirFile) Sync() error {
 	err := f.File.Sync()
-	if err != nil && f.fs.die != nil && !ours() {
+	if err == nil || f.fs.lose(err) {
+		return nil
+	}
+	if f.fs.die != nil && !ours() {
 		f.fs.die(fmt.Errorf("sync the folder of the state database: %w", err))
 	}
 	return err
