@@ -273,6 +273,7 @@ func (b *Broker) reconcile() error {
 		return err
 	}
 	b.Admin.Resume()
+	b.dropHomeless()
 	dropped, err := b.Pop.DropBeyond()
 	if dropped.Windows > 0 {
 		b.log.Warn("POP progress was beyond the end of its queues", "queues", dropped.Windows, "messages", dropped.Messages)
@@ -378,15 +379,41 @@ func (b *Broker) topicsChanged(o *Options, changed []string) {
 	if o.TopicsChanged != nil {
 		o.TopicsChanged(changed)
 	}
-	gone := func(name string) bool { _, ok := b.Topics.Get(name); return !ok }
 	for _, name := range changed {
-		if gone(name) {
-			batch := b.State.NewBatch()
-			b.Pop.DropTopic(name, batch)
-			b.State.CommitAsync(batch, nil)
+		if b.gone(name) {
+			b.dropPopped(name)
 			b.Timer.Gone()
 			b.Wheel.Gone(name)
 			b.LongPoll.WakeIf(func(w *longpoll.Waiter) bool { return w.Key.Topic == name })
+		}
+	}
+}
+
+func (b *Broker) gone(topic string) bool { _, ok := b.Topics.Get(topic); return !ok }
+
+// dropPopped ends what POP knows of a topic. While it is not opened yet, because another server's
+// table replaces ours, dropHomeless will.
+func (b *Broker) dropPopped(topic string) {
+	if b.Pop == nil {
+		return
+	}
+	batch := b.State.NewBatch()
+	b.Pop.DropTopic(topic, batch)
+	b.State.CommitAsync(batch, nil)
+}
+
+// dropHomeless ends what POP knows of topics that are gone.
+func (b *Broker) dropHomeless() {
+	topics := make(map[string]struct{})
+	for _, f := range b.Pop.Figures(nil) {
+		if parent, _, ok := names.OfLite(f.Topic); ok {
+			f.Topic = parent
+		}
+		topics[f.Topic] = struct{}{}
+	}
+	for topic := range topics {
+		if b.gone(topic) {
+			b.dropPopped(topic)
 		}
 	}
 }
