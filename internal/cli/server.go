@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -100,6 +101,16 @@ func (f *serverFlags) command(name, short string) *cobra.Command {
 	return c
 }
 
+// newLog writes errors as they read. Those of the file system would else come with their stacks.
+func newLog(to io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(err.Error())
+		}
+		return a
+	}}))
+}
+
 func (f *serverFlags) run(c *cobra.Command) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
@@ -114,7 +125,7 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if err := dataPath(f.Data); err != nil {
 		return fmt.Errorf("--data %w", err)
 	}
-	f.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	f.Log = newLog(c.ErrOrStderr(), level)
 	f.Out = c.OutOrStdout()
 	if err := f.nameServers(c); err != nil {
 		return err
