@@ -140,6 +140,7 @@ var codes = []struct {
 	{err: storage.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},
 	{err: message.ErrPropertiesTooLarge, code: remoting.ResMessageIllegal},
 	{err: storage.ErrDiskFull, code: remoting.ResServiceNotAvailable},
+	{err: storage.ErrWrite, code: remoting.ResServiceNotAvailable},
 	{err: state.ErrFull, code: remoting.ResServiceNotAvailable},
 	{err: storage.ErrClosed, code: remoting.ResServiceNotAvailable},
 	{err: storage.ErrBusy, code: remoting.ResSystemBusy},

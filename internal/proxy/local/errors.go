@@ -73,6 +73,7 @@ var sentinels = []struct{ of, is error }{
 	{storage.ErrPropertiesTooLarge, proxy.ErrIllegalMessage},
 	{storage.ErrBusy, proxy.ErrBusy},
 	{storage.ErrDiskFull, proxy.ErrBusy},
+	{storage.ErrWrite, proxy.ErrBusy},
 	{state.ErrFull, proxy.ErrBusy},
 	{storage.ErrClosed, proxy.ErrBusy},
 }

@@ -182,6 +182,7 @@ func TestSend(t *testing.T) {
 	for _, c := range []struct{ of, want error }{
 		{publish.ErrTimer, proxy.ErrDeliveryTime}, {publish.ErrTimersOff, proxy.ErrUnsupported}, {publish.ErrTransaction, proxy.ErrForbidden}, {publish.ErrTopicNotFound, proxy.ErrTopicNotFound},
 		{publish.ErrBodyTooLarge, proxy.ErrMessageTooLarge}, {publish.ErrNotWritable, proxy.ErrForbidden}, {storage.ErrBusy, proxy.ErrBusy},
+		{storage.ErrWrite, proxy.ErrBusy},
 	} {
 		for _, n := range []int{1, 2} {
 			p.publish.err = fmt.Errorf("send: %w", c.of)
