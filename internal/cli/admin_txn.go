@@ -109,7 +109,7 @@ func txnDecide(r *remote, verb string, what int32) *cobra.Command {
 		for _, text := range args {
 			id, err := receipt.ParseTransaction(text)
 			if err != nil {
-				return fmt.Errorf("%w; bolide admin txn list shows the ids", err)
+				return fmt.Errorf("%w (bolide admin txn list shows the ids)", err)
 			}
 			if err := r.decide(c.Context(), brokers, id, what); err != nil {
 				return fmt.Errorf("%s: %w", text, err)

@@ -560,3 +560,11 @@ func TestConsumeGivesBack(t *testing.T) {
 		t.Errorf("code %d, printed %q, %d acks, given back %v", code, out.String(), len(f.acks), back)
 	}
 }
+
+// TestVersion: it is told in both ways that people ask for it.
+func TestVersion(t *testing.T) {
+	want := runLine(t, 0, "version")
+	if got := runLine(t, 0, "--version"); got != want || !strings.HasPrefix(got, "bolide ") {
+		t.Errorf("%q, %q", got, want)
+	}
+}

@@ -59,6 +59,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "bolide",
 		Short:         "Apache RocketMQ 5 as one binary: name server, broker and proxy",
+		Version:       versionLine(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          knownCommand,
@@ -72,6 +73,7 @@ func newRoot() *cobra.Command {
 			"  bolide consume orders --group warehouse --max 1",
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range commands {
 		root.AddCommand(c())

@@ -94,7 +94,7 @@ func (f *serverFlags) command(name, short string) *cobra.Command {
 	fs.StringVar(&f.TLSCert, "tls-cert", "", "PEM `FILE` with the certificate (default: one made at first start)")
 	fs.StringVar(&f.TLSKey, "tls-key", "", "PEM `FILE` with the certificate's key")
 	fs.StringVar(&f.ReadyFile, "ready-file", "", "`FILE` that is written when every listener serves, as JSON")
-	fs.StringVar(&f.config, "config", "", "`FILE` of settings, key=value, under the names of Apache's broker.conf")
+	fs.StringVar(&f.config, "config", "", "`FILE` of settings, key=value, under Apache's names; bolide config prints them all")
 	fs.StringSliceVar(&f.apache, "apache-config", nil, "`FILE,...` of Apache RocketMQ as they are: broker.conf, namesrv.conf, rmq-proxy.json; may be repeated")
 	fs.StringArrayVar(&f.settings, "set", nil, "one setting `KEY=VALUE`, over those of --config; may be repeated")
 	fs.StringVar(&f.logLevel, "log-level", "info", "`LEVEL` of the log: debug, info, warn or error")

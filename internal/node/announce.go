@@ -50,7 +50,7 @@ func announce(advertise string, listening netip.AddrPort, machine []netip.Addr) 
 		if addr, err := netip.ParseAddr(host); err == nil && addr.IsUnspecified() {
 			return announcement{}, fmt.Errorf("--advertise %q is every address of a machine; clients need one that they can reach", advertise)
 		}
-		return announcement{host: host, port: port, why: "set by --advertise, for all clients", set: true}, nil
+		return announcement{host: host, port: port, why: "set by --advertise or brokerIP1, for all clients", set: true}, nil
 	}
 	a := announcement{port: listening.Port()}
 	if addr := listening.Addr().Unmap(); addr.IsValid() && !addr.IsUnspecified() {
