@@ -67,6 +67,7 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		written sync.WaitGroup
 		mu      sync.Mutex
 		failed  int64 = -1 // the first that was not written
+		why     error
 	)
 	next, more := records[0].QueueOffset, true
 	for i := range records {
@@ -85,10 +86,9 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		written.Add(1)
 		t.o.Publish.Restore(m, sourceOf(n, offset), false, func() { t.left(n, offset) }, func(err error) {
 			if err != nil {
-				t.o.Log.Warn("a delayed message could not be delivered and will be tried again", "level", n+1, "offset", offset, "err", err)
 				mu.Lock()
 				if failed < 0 || offset < failed {
-					failed = offset
+					failed, why = offset, err
 				}
 				mu.Unlock()
 				t.land(n, offset)
@@ -101,6 +101,7 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		// What was written behind it is flying or has left, so only the failed ones are
 		// appended again.
 		next, more = failed, false
+		t.o.Log.Warn("delayed messages can't be delivered now and will be tried again", "level", n+1, "offset", failed, "err", why)
 		t.alarm.Earlier(t.o.Clock.NowMilli() + pause)
 	}
 	t.mu.Lock()

@@ -38,18 +38,22 @@ func (w *Wheel) deliver(ctx context.Context) error {
 func (w *Wheel) deliverBatch(ctx context.Context, due []entry, more bool) {
 	records, release := w.o.Store.ReadMany(placesOf(due))
 	defer release()
-	copies, failed := w.copiesOf(due, records)
+	copies, failed, why := w.copiesOf(due, records)
 	for len(copies) > 0 {
 		n := w.nextWindow(copies)
 		for some := range slices.Chunk(copies[:n], appendPiece) {
 			giveWay()
-			failed = append(failed, w.append(some)...)
+			more, err := w.append(some)
+			failed, why = append(failed, more...), cmp.Or(why, err)
 		}
 		if copies = copies[n:]; more || len(copies) > 0 {
 			breathe(ctx, n)
 		}
 	}
-	w.retry(failed)
+	if w.retry(failed) {
+		first := &failed[0]
+		w.o.Log.Warn("timers can't be delivered now and will be tried again", "topic", first.topic, "due", first.due, "at", first.physical, "err", why)
+	}
 }
 
 // waking is the copy of a message that is due, as its topic gets it.
@@ -60,8 +64,8 @@ type waking struct {
 
 // copiesOf makes the copies of messages, those for one queue side by side, so that of very many
 // that are due together a window is for few waiting consumers and each answer holds many. It
-// returns too what can't be read now.
-func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []waking, failed []entry) {
+// returns too what can't be read now, and why the first can't.
+func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []waking, failed []entry, why error) {
 	copies = make([]waking, 0, len(due))
 	for i := range due {
 		if i%copyPiece == copyPiece-1 {
@@ -71,8 +75,7 @@ func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []wak
 		m, err := w.copyOf(e, records[i])
 		switch {
 		case err != nil:
-			w.o.Log.Warn("a timer can't be read now and will be tried again", "topic", e.topic, "due", e.due, "at", e.physical, "err", err)
-			failed = append(failed, *e)
+			failed, why = append(failed, *e), cmp.Or(why, err)
 		case m == nil:
 			w.drop(e)
 		default:
@@ -82,7 +85,7 @@ func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []wak
 	slices.SortStableFunc(copies, func(a, b waking) int {
 		return cmp.Or(cmp.Compare(a.m.Topic, b.m.Topic), cmp.Compare(a.m.QueueID, b.m.QueueID))
 	})
-	return copies, failed
+	return copies, failed, why
 }
 
 // nextWindow is how many of the copies are appended without a breath.
@@ -98,8 +101,9 @@ func (w *Wheel) nextWindow(copies []waking) (n int) {
 	return n
 }
 
-// append appends copies, waits until they are written and returns those that could not be.
-func (w *Wheel) append(copies []waking) (failed []entry) {
+// append appends copies, waits until they are written and returns those that could not be, and
+// why the first could not.
+func (w *Wheel) append(copies []waking) (failed []entry, why error) {
 	var (
 		written sync.WaitGroup
 		mu      sync.Mutex
@@ -109,9 +113,8 @@ func (w *Wheel) append(copies []waking) (failed []entry) {
 			written.Add(1)
 			w.o.Publish.Restore(c.m, c.source(), true, func() { w.end(c.place) }, func(err error) {
 				if err != nil {
-					w.o.Log.Warn("a timer could not be delivered and will be tried again", "topic", c.topic, "due", c.due, "err", err)
 					mu.Lock()
-					failed = append(failed, *c.entry)
+					failed, why = append(failed, *c.entry), cmp.Or(why, err)
 					mu.Unlock()
 				}
 				written.Done()
@@ -119,7 +122,7 @@ func (w *Wheel) append(copies []waking) (failed []entry) {
 		}
 	})
 	written.Wait()
-	return failed
+	return failed, why
 }
 
 func placesOf(list []entry) []storage.RecordPlace {
@@ -130,10 +133,11 @@ func placesOf(list []entry) []storage.RecordPlace {
 	return places
 }
 
-// retry has only what was not written tried again.
-func (w *Wheel) retry(failed []entry) {
+// retry has only what was not written tried again. It reports whether there is some, and nothing
+// else waited to be: on a full disk very many do, and one says it for all.
+func (w *Wheel) retry(failed []entry) (first bool) {
 	if len(failed) == 0 {
-		return
+		return false
 	}
 	m := &w.mu
 	m.Lock()
@@ -146,9 +150,11 @@ func (w *Wheel) retry(failed []entry) {
 		}
 		delete(m.claims, e.place)
 	}
-	if m.retryAt == 0 {
+	first = m.retryAt == 0
+	if first {
 		m.retryAt = w.o.Clock.NowMilli() + pause
 	}
+	return first
 }
 
 // open reads a message that is to go on, and the topic that it goes to. There is no record for
