@@ -23,8 +23,12 @@ func (t *Timer) deliver(ctx context.Context, n int) error {
 	late := int64(0)
 	for ctx.Err() == nil {
 		t.mu.Lock()
-		from := t.mu.level[n].next
+		from, at := t.mu.level[n].next, t.mu.level[n].retryAt
 		t.mu.Unlock()
+		if at > t.o.Clock.NowMilli() {
+			t.alarm.Earlier(at)
+			return nil
+		}
 		kept, err := t.keptRecords(n, from)
 		if err != nil {
 			return err
@@ -69,7 +73,7 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		failed  int64 = -1 // the first that was not written
 		why     error
 	)
-	next, more := records[0].QueueOffset, true
+	next, more, retryAt := records[0].QueueOffset, true, int64(0)
 	for i := range records {
 		rec := &records[i]
 		if due := t.due(n, rec); due > t.o.Clock.NowMilli() {
@@ -102,10 +106,11 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		// appended again.
 		next, more = failed, false
 		t.o.Log.Warn("delayed messages can't be delivered now and will be tried again", "level", n+1, "offset", failed, "err", why)
-		t.alarm.Earlier(t.o.Clock.NowMilli() + pause)
+		retryAt = t.o.Clock.NowMilli() + pause
+		t.alarm.Earlier(retryAt)
 	}
 	t.mu.Lock()
-	t.mu.level[n].next = max(next, t.mu.level[n].done)
+	t.mu.level[n].next, t.mu.level[n].retryAt = max(next, t.mu.level[n].done), retryAt
 	t.mu.Unlock()
 	return more
 }

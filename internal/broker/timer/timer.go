@@ -72,6 +72,7 @@ type Timer struct {
 // level is one queue of the schedule topic.
 type level struct {
 	next    int64            // the next message to look at
+	retryAt int64            // by the protocol's time: not before, as the log took nothing
 	done    int64            // everything before it has left
 	ahead   []int64          // left already although an earlier one has not, sorted
 	flying  map[int64]string // copies that are appended and not dispatched, with their topic
