@@ -119,19 +119,31 @@ func (e *Engine) Close() error {
 		e.dispatchBatch(b)
 	}
 	err := e.log.Err()
-	if err == nil {
-		err = e.save(true)
+	if full := e.opt.Full(); err == nil && full != nil {
+		// It would take the room that the next start needs.
+		e.opt.Log.Warn("queues and index are not written; the next start has them from the log", "why", full)
+		err = e.Sync()
+	} else if err == nil {
+		err = e.saveAll()
 	}
-	if err == nil && e.opt.ExportLights() {
+	e.closeFiles()
+	return err
+}
+
+// saveAll leaves everything as the next start wants to find it.
+func (e *Engine) saveAll() error {
+	if err := e.save(true); err != nil {
+		return err
+	}
+	if e.opt.ExportLights() {
 		if err := e.queues.ExportLights(); err != nil {
 			e.opt.Log.Error("the queues of lite topics could not be written for another server", "err", err)
 		}
 	}
-	if err == nil && !e.broken.Load() {
-		err = e.unmarkRunning()
+	if e.broken.Load() {
+		return nil
 	}
-	e.closeFiles()
-	return err
+	return e.unmarkRunning()
 }
 
 func (e *Engine) closeFiles() {

@@ -136,6 +136,39 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 	gapFree(t, s)
 }
 
+// A stop while the disk has no room writes no queues and no index: they are in the log, and the
+// next start needs what is left.
+func TestStopWithoutRoom(t *testing.T) {
+	fs := vfs.NewMem()
+	var full error
+	var writes atomic.Int64
+	o := storage.Options{LogSegmentSize: 8 << 10, Full: func() error { return full }, CheckpointInterval: time.Hour, FlushInterval: time.Hour,
+		FS: errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpFileSync && op.Kind != errorfs.OpFileSyncData {
+				writes.Add(1)
+			}
+			return nil
+		}))}
+	s, err := storetest.TryOpen(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, "orders", 0, 20)
+	full = errors.New("the disk is full")
+	before := writes.Load()
+	if err := s.StopClose(); err != nil || writes.Load() != before {
+		t.Errorf("the stop wrote %d times: %v", writes.Load()-before, err)
+	}
+	full = nil
+	s = storetest.Open(t, o)
+	for queue := range int32(2) {
+		if got := readAll(t, s, "orders", queue, nil); len(got) != 10 {
+			t.Errorf("queue %d has %d of 10", queue, len(got))
+		}
+	}
+	gapFree(t, s)
+}
+
 // A failed sync under synchronous flush ends the log: nothing is answered with success
 // after it, and the next start reads what is really there.
 func TestFailedSyncEndsTheLog(t *testing.T) {
