@@ -187,11 +187,23 @@ func (s *Server) CreateTopic(topic, messageType string) {
 // of them makes.
 func (s *Server) CreateGroup(group string, attempts int) {
 	s.t.Helper()
+	s.putGroup(group, attempts, nil)
+}
+
+// CreateLiteGroup makes a consumer group whose members subscribe to lite topics below a topic of
+// type LITE.
+func (s *Server) CreateLiteGroup(group, topic string) {
+	s.t.Helper()
+	s.putGroup(group, 17, map[string]string{"+lite.bind.topic": topic})
+}
+
+func (s *Server) putGroup(group string, attempts int, attributes map[string]string) {
+	s.t.Helper()
 	if attempts < 1 || attempts > math.MaxInt32 {
 		s.t.Fatalf("bolidetest: CreateGroup(%q, %d): a message is delivered at least once", group, attempts)
 	}
 	g := remoting.DefaultSubscriptionGroupConfig(group)
-	g.RetryMaxTimes = int32(attempts - 1)
+	g.RetryMaxTimes, g.Attributes = int32(attempts-1), attributes
 	s.call(remoting.ReqUpdateAndCreateSubscriptionGroup, nil, remoting.Marshal(&g))
 }
 

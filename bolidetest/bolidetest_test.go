@@ -288,3 +288,19 @@ func TestCreateGroup(t *testing.T) {
 		t.Errorf("dead letters: %v", got)
 	}
 }
+
+// A lite group may subscribe below its topic, one that is made otherwise may not.
+func TestCreateLiteGroup(t *testing.T) {
+	srv := bolidetest.Start(t)
+	srv.CreateTopic("chats", "LITE")
+	srv.CreateLiteGroup("bots", "chats")
+	srv.CreateGroup("others", 3)
+	c := connect(t, srv.Broker())
+	for group, want := range map[string]bool{"bots": true, "others": false} {
+		a := c.call(remoting.ReqLiteSubscriptionCtl, nil, remoting.Marshal(&remoting.LiteSubscriptions{Set: []remoting.LiteSubscription{
+			{Action: "PARTIAL_ADD", ClientID: "client of " + group, Group: group, Topic: "chats", LiteTopicSet: []string{"room"}}}}))
+		if (a.Code == remoting.ResSuccess) != want {
+			t.Errorf("%s: %s: %s", group, remoting.ResponseName(a.Code), a.Remark)
+		}
+	}
+}

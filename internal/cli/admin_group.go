@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -49,8 +50,7 @@ func groupList(r *remote) *cobra.Command {
 }
 
 func groupCreate(r *remote) *cobra.Command {
-	var ordered bool
-	var attempts int32
+	var want groupFlags
 	c := &cobra.Command{
 		Use:   "create GROUP",
 		Short: "Create a consumer group on every broker, or change it",
@@ -58,22 +58,36 @@ func groupCreate(r *remote) *cobra.Command {
 			"say, and keeps what they do not.",
 		Args: one("GROUP"),
 	}
-	c.Flags().BoolVar(&ordered, "fifo", false, "deliver in order")
-	numberVar(c.Flags(), &attempts, "max-attempts", 17, 1, math.MaxInt32, "`NUMBER` of deliveries before a message goes to the dead-letter topic")
+	c.Flags().BoolVar(&want.ordered, "fifo", false, "deliver in order")
+	numberVar(c.Flags(), &want.attempts, "max-attempts", 17, 1, math.MaxInt32, "`NUMBER` of deliveries before a message goes to the dead-letter topic")
+	c.Flags().StringVar(&want.lite, "lite", "", "`TOPIC` of type lite below which its members subscribe to lite topics")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := given(c); err != nil {
+			return err
+		}
 		if err := names.CheckGroup(args[0]); err != nil {
 			return err
 		}
 		r.open()
 		defer r.close()
-		return r.put(c, "group "+args[0], func(b master) (string, error) { return r.putGroup(c, b, args[0], ordered, attempts) })
+		return r.put(c, "group "+args[0], func(b master) (string, error) { return r.putGroup(c, b, args[0], &want) })
 	}
 	return c
 }
 
+// groupFlags is what a group is to be.
+type groupFlags struct {
+	ordered  bool
+	attempts int32
+	lite     string
+}
+
+// attributeLite is the attribute of a group that says where its lite topics are.
+const attributeLite = "lite.bind.topic"
+
 // putGroup makes a group on one broker, or changes what flags say of one that is there, and says
 // what it did.
-func (r *remote) putGroup(c *cobra.Command, b master, group string, ordered bool, attempts int32) (said string, err error) {
+func (r *remote) putGroup(c *cobra.Command, b master, group string, want *groupFlags) (said string, err error) {
 	table, err := r.groups(c.Context(), b.addr)
 	if err != nil {
 		return "", err
@@ -81,24 +95,30 @@ func (r *remote) putGroup(c *cobra.Command, b master, group string, ordered bool
 	g, exists := table[group]
 	if !exists {
 		g = remoting.DefaultSubscriptionGroupConfig(group)
-		g.ConsumeMessageOrderly, g.RetryMaxTimes = ordered, attempts-1
+		g.ConsumeMessageOrderly, g.RetryMaxTimes, g.Attributes = want.ordered, want.attempts-1, map[string]string{attributeLite: want.lite}
 		said = fmt.Sprintf("group %s, %s on %s", group, groupSettings(&g), b.broker)
 	} else {
 		var changed []string
-		if was := g.RetryMaxTimes + 1; c.Flags().Changed("max-attempts") && attempts != was {
-			changed = append(changed, fmt.Sprintf("%d attempts, were %d", attempts, was))
-			g.RetryMaxTimes = attempts - 1
+		if was := g.RetryMaxTimes + 1; c.Flags().Changed("max-attempts") && want.attempts != was {
+			changed = append(changed, fmt.Sprintf("%d attempts, were %d", want.attempts, was))
+			g.RetryMaxTimes = want.attempts - 1
 		}
-		if c.Flags().Changed("fifo") && ordered != g.ConsumeMessageOrderly {
-			changed = append(changed, map[bool]string{true: "fifo, was not", false: "not fifo, was"}[ordered])
-			g.ConsumeMessageOrderly = ordered
+		if c.Flags().Changed("fifo") && want.ordered != g.ConsumeMessageOrderly {
+			changed = append(changed, map[bool]string{true: "fifo, was not", false: "not fifo, was"}[want.ordered])
+			g.ConsumeMessageOrderly = want.ordered
+		}
+		if was := g.Attributes[attributeLite]; want.lite != "" && want.lite != was {
+			changed = append(changed, fmt.Sprintf("lite topics of %s, were of %s", want.lite, cmp.Or(was, "none")))
 		}
 		if len(changed) == 0 {
 			return fmt.Sprintf("group %s is on %s already, %s: nothing is changed", group, b.broker, groupSettings(&g)), nil
 		}
 		said = fmt.Sprintf("group %s on %s: %s", group, b.broker, strings.Join(changed, "; "))
 	}
-	g.Attributes = nil // which would be changes of them
+	g.Attributes = nil // what the request has of them is changes
+	if want.lite != "" {
+		g.Attributes = map[string]string{"+" + attributeLite: want.lite}
+	}
 	_, err = r.call(c.Context(), b.addr, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, remoting.Marshal(&g))
 	return said, err
 }
@@ -108,6 +128,9 @@ func groupSettings(g *remoting.SubscriptionGroupConfig) string {
 	text := counted(int64(g.RetryMaxTimes)+1, "attempt")
 	if g.ConsumeMessageOrderly {
 		text += ", fifo"
+	}
+	if parent := g.Attributes[attributeLite]; parent != "" {
+		text += ", lite topics of " + parent
 	}
 	if !g.ConsumeEnable {
 		text += ", consumption is off"

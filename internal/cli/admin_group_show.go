@@ -254,7 +254,7 @@ func (s *standing) printLag(w *tabwriter.Writer, incomplete bool) {
 }
 
 // counted is a number with its noun.
-func counted[N int | int64](n N, noun string) string {
+func counted[N whole](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

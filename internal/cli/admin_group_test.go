@@ -32,6 +32,8 @@ func TestGroupCreateKeepsWhatIsNotSaid(t *testing.T) {
 	create("group billing is on broker-a already, 3 attempts, consumption is off: nothing is changed")
 	create("group billing on broker-a: fifo, was not", "--fifo")
 	create("group billing on broker-a: 5 attempts, were 3; not fifo, was", "--max-attempts", "5", "--fifo=false")
+	create("group billing on broker-a: lite topics of chats, were of none", "--lite", "chats")
+	create("group billing is on broker-a already, 5 attempts, lite topics of chats, consumption is off: nothing is changed")
 	if table, err = r.groups(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestGroupCreateKeepsWhatIsNotSaid(t *testing.T) {
 		after.GroupRetryPolicy.Type != remoting.RetryExponential || after.GroupRetryPolicy.ExponentialRetryPolicy == nil || after.GroupRetryPolicy.ExponentialRetryPolicy.Max != 9000 {
 		t.Errorf("%+v", after)
 	}
-	if got := show(t, 0, at, "billing"); !strings.HasPrefix(got, "group billing on broker-a: 5 attempts, consumption is off\n") {
+	if got := show(t, 0, at, "billing"); !strings.HasPrefix(got, "group billing on broker-a: 5 attempts, lite topics of chats, consumption is off\n") {
 		t.Error(got)
 	}
 }

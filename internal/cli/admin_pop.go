@@ -149,7 +149,7 @@ func printPopState(out io.Writer, broker string, state *remoting.PopState) bool 
 			fmt.Fprintf(out, "  and %d more, popped later; --limit lists them\n", more)
 		}
 		for _, b := range q.Blocked {
-			fmt.Fprintf(out, "  %d messages of %s wait for offset %d, held by %s %s\n", b.Waiting, groupName(b.MessageGroup), b.Offset, holderName(b.Holder), until(b.Due, state.Now))
+			fmt.Fprintf(out, "  %s of %s behind offset %d, held by %s %s\n", counted(b.Waiting, "message"), groupName(b.MessageGroup), b.Offset, holderName(b.Holder), until(b.Due, state.Now))
 		}
 	}
 	return len(state.Queues) > 0

@@ -25,7 +25,7 @@ func TestAdminPop(t *testing.T) {
   offset 10-12, 14: held by client@host since 14:05:10 (20s ago), until 14:06:10 (40s left); renewed while its holder is there
   offset 15: held by an unknown client since 14:05:25 (5s ago), due since 14:05:29; message group user-7, lapsed, its redelivery is being written, 2 deliveries before
   and 1 more, popped later; --limit lists them
-  3 messages of message group user-7 wait for offset 15, held by an unknown client due since 14:05:29
+  3 messages of message group user-7 behind offset 15, held by an unknown client due since 14:05:29
 `
 	if code != 0 || out != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, errs, out, want)

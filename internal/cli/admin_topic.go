@@ -132,9 +132,9 @@ func (s *topicStanding) print(c *cobra.Command) {
 // queueCounts tells reading and writing apart where they differ.
 func queueCounts(t *remoting.TopicConfig) string {
 	if t.ReadQueueNums != t.WriteQueueNums {
-		return fmt.Sprintf("%s to read, %d to write", counted(int64(t.ReadQueueNums), "queue"), t.WriteQueueNums)
+		return fmt.Sprintf("%s to read, %d to write", counted(t.ReadQueueNums, "queue"), t.WriteQueueNums)
 	}
-	return counted(int64(t.WriteQueueNums), "queue")
+	return counted(t.WriteQueueNums, "queue")
 }
 
 // putTopic makes a topic on one broker, or changes what flags say of one that is there, and

@@ -13,7 +13,7 @@ import (
 func (a *Admin) PutTopic(cfg *topic.Config, force bool) error {
 	if !force {
 		if held := a.stranded(cfg); len(held) > 0 {
-			return fmt.Errorf("%w: %s would lose queues with messages that were not consumed: %s; make it unwritable there first (writeQueueNums), or use force",
+			return fmt.Errorf("%w: %s would lose queues with messages that were not consumed: %s; first lower writeQueueNums alone (mqadmin updateTopic -w) and let its groups consume them",
 				ErrIllegal, cfg.Name, strings.Join(held, ", "))
 		}
 	}

@@ -89,7 +89,7 @@ func checkMode(c *proxy.Client, g *proxy.Group) error {
 	isLite := c.Settings.Kind == proxy.LitePushConsumer || c.Settings.Kind == proxy.LiteSimpleConsumer
 	switch {
 	case isLite && g.LiteTopic == "":
-		return refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "regular group cannot use LITE mode: %s has no lite.bind.topic", g.Name)
+		return refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "regular group cannot use LITE mode: %s has no lite.bind.topic (bolide admin group create %s --lite TOPIC sets it)", g.Name, g.Name)
 	case !isLite && g.LiteTopic != "":
 		return refuse(v2.Code_ILLEGAL_CONSUMER_GROUP, "lite group must use LITE mode: %s is bound to %s", g.Name, g.LiteTopic)
 	}
