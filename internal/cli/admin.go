@@ -14,10 +14,11 @@ import (
 
 func adminCommand() *cobra.Command {
 	r := &remote{}
-	c := folder("admin", "Brokers, topics, groups, deliveries and dead letters of running servers",
+	c := folder("admin", "Brokers, topics, groups, messages, deliveries and dead letters of running servers",
 		folder("broker", "List brokers", brokerList(r)),
 		folder("topic", "Create, list, look at and delete topics", topicCreate(r), topicList(r), topicShow(r), topicDelete(r)),
 		folder("group", "Create, list, look at, reset and delete consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r), groupDelete(r)),
+		messageCommand(r),
 		folder("dlq", "List, show and redrive dead letters", dlqList(r), dlqShow(r), dlqRedrive(r)),
 		folder("txn", "List undecided transactions and decide them", txnList(r), txnDecide(r, "commit", message.SysTransactionCommit), txnDecide(r, "rollback", message.SysTransactionRollback)),
 		popCommand(r), timerCommand(r))

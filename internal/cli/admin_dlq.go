@@ -141,7 +141,7 @@ func dlqShow(r *remote) *cobra.Command {
 		found := false
 		err := r.deadLetters(c.Context(), args[0], l, func(d deadLetter) error {
 			found = true
-			return printMessage(c.OutOrStdout(), &d.Message, d.Topic)
+			return printMessage(c.OutOrStdout(), &d.Message, d.Topic, d.broker.broker)
 		})
 		if err == nil && !found && l.id != "" {
 			return fmt.Errorf("no dead letter of %s has the id %s", args[0], l.id)
@@ -341,15 +341,8 @@ func (r *remote) pull(ctx context.Context, broker queues, topic string, queue in
 	if err != nil || answer.Code != remoting.ResSuccess {
 		return nil, h.NextBeginOffset, err
 	}
-	for body := answer.Body; len(body) > 0; {
-		var m message.Message
-		n, err := message.DecodeStored(body, &m)
-		if err != nil {
-			return nil, 0, fmt.Errorf("a message from %s: %w", broker.addr, err)
-		}
-		all, body = append(all, m), body[n:]
-	}
-	return all, h.NextBeginOffset, nil
+	all, err = messagesOf(answer.Body, broker.addr)
+	return all, h.NextBeginOffset, err
 }
 
 // redrive asks for the redriving of one dead letter, or whether it was.

@@ -351,7 +351,7 @@ func (f *consumeFlags) ack(ctx context.Context, d delivery) error {
 
 func (f *consumeFlags) printOne(out io.Writer, d delivery) error {
 	if f.asJSON {
-		return printMessage(out, d.message, d.topic)
+		return printMessage(out, d.message, d.topic, d.handle.Broker)
 	}
 	body, err := unpacked(d.message)
 	if err != nil {
@@ -362,7 +362,7 @@ func (f *consumeFlags) printOne(out io.Writer, d delivery) error {
 }
 
 // printMessage prints a whole message as one line of JSON.
-func printMessage(out io.Writer, m *message.Message, topic string) error {
+func printMessage(out io.Writer, m *message.Message, topic, broker string) error {
 	body, err := unpacked(m)
 	if err != nil {
 		return err
@@ -374,13 +374,15 @@ func printMessage(out io.Writer, m *message.Message, topic string) error {
 	return json.NewEncoder(out).Encode(struct {
 		ID         string            `json:"id"`
 		Topic      string            `json:"topic"`
+		Broker     string            `json:"broker"`
 		Queue      int32             `json:"queue"`
 		Offset     int64             `json:"offset"`
 		Tag        string            `json:"tag,omitempty"`
 		Attempt    int32             `json:"attempt"`
 		Born       time.Time         `json:"born"`
+		Stored     time.Time         `json:"stored"`
 		Properties map[string]string `json:"properties"`
 		Body       string            `json:"body"`
-	}{m.UniqueID(), topic, m.QueueID, m.QueueOffset, m.Tag(), m.ReconsumeTimes + 1,
-		time.UnixMilli(m.BornTimestamp), properties, string(body)})
+	}{m.UniqueID(), topic, broker, m.QueueID, m.QueueOffset, m.Tag(), m.ReconsumeTimes + 1,
+		time.UnixMilli(m.BornTimestamp).UTC(), time.UnixMilli(m.StoreTimestamp).UTC(), properties, string(body)})
 }
