@@ -149,6 +149,27 @@ func TestClientsAreToldWhereTheyAre(t *testing.T) {
 	}
 }
 
+// A broker that listens on one address is found there, whatever address of the machine the name
+// server was reached at.
+func TestClientsAreToldTheOnlyAddress(t *testing.T) {
+	s := start(t, func(o *server.Options) { o.NamesrvAddr = ":0" })
+	_, port, err := net.SplitHostPort(s.Namesrv())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := net.JoinHostPort("::1", port)
+	if conn, err := net.Dial("tcp", at); err != nil {
+		t.Skip("this machine has no second address of its own:", err)
+	} else {
+		conn.Close()
+	}
+	c := newCaller(t, nil)
+	c.createTopic(s.Broker(), "orders")
+	if got := c.brokerAddress(at, "orders"); got != s.Broker() {
+		t.Errorf("who comes to %s is sent to %s, want %s", at, got, s.Broker())
+	}
+}
+
 // R120: behind address translation one setting is enough, for both protocols.
 func TestAdvertise(t *testing.T) {
 	s := start(t, func(o *server.Options) { o.Advertise = "mq.example.com:30911" })

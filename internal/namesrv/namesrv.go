@@ -56,8 +56,12 @@ type Address string
 
 const selfPrefix = "self:"
 
-// Self is the address of a broker in this process that listens on port.
+// Self is the address of a broker in this process that listens on port, at every address of the
+// machine.
 func Self(port uint16) Address { return Address(selfPrefix + strconv.Itoa(int(port))) }
+
+// SelfAt is that of one that listens there alone.
+func SelfAt(at netip.AddrPort) Address { return Address(selfPrefix + at.String()) }
 
 // Elsewhere is the address that a broker of another process gives; none, if it has the
 // form of Self, which only this process may use.
@@ -68,17 +72,20 @@ func Elsewhere(address string) Address {
 	return Address(address)
 }
 
-// At is the address for somebody who reached this process at local: with the broker's own
-// port, or with that of local if it has one.
+// At is the address for somebody who reached this process at local: local itself if it has a
+// port, else where the broker listens.
 func (a Address) At(local netip.AddrPort) string {
-	port, self := cutSelf(a)
+	only, port, self := cutSelf(a)
 	if !self {
 		return string(a)
 	}
-	if local.Port() != 0 {
-		port = local.Port()
-	}
 	addr := local.Addr().Unmap().WithZone("")
+	switch {
+	case local.Port() != 0:
+		port = local.Port()
+	case only.IsValid():
+		addr = only
+	}
 	if !addr.IsValid() || addr.IsUnspecified() {
 		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
@@ -87,18 +94,22 @@ func (a Address) At(local netip.AddrPort) string {
 
 // told is the address as the log has it.
 func (a Address) told() string {
-	if port, self := cutSelf(a); self {
+	if _, port, self := cutSelf(a); self {
 		return "port " + strconv.Itoa(int(port)) + " of this process"
 	}
 	return string(a)
 }
 
-func cutSelf(a Address) (port uint16, ok bool) {
-	if len(a) <= len(selfPrefix) || a[:len(selfPrefix)] != selfPrefix {
-		return 0, false
+func cutSelf(a Address) (only netip.Addr, port uint16, ok bool) {
+	text, ok := strings.CutPrefix(string(a), selfPrefix)
+	if !ok {
+		return only, 0, false
 	}
-	n, err := strconv.ParseUint(string(a[len(selfPrefix):]), 10, 16)
-	return uint16(n), err == nil
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return at.Addr(), at.Port(), true
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	return only, uint16(n), err == nil
 }
 
 // Topic is what a broker says about one of its topics.

@@ -237,6 +237,9 @@ func TestAddressOfAsker(t *testing.T) {
 		{Self(10911), "[fe80::1%eth0]:0", "[fe80::1]:10911"},
 		{Self(10911), "0.0.0.0:0", "127.0.0.1:10911"},
 		{Self(10911), "192.168.1.5:8080", "192.168.1.5:8080"},
+		{SelfAt(netip.MustParseAddrPort("10.0.0.5:10911")), "192.168.1.5:0", "10.0.0.5:10911"},
+		{SelfAt(netip.MustParseAddrPort("[fd00::5]:10911")), "127.0.0.1:0", "[fd00::5]:10911"},
+		{SelfAt(netip.MustParseAddrPort("10.0.0.5:10911")), "192.168.1.5:8080", "192.168.1.5:8080"},
 		{"self:nonsense", "192.168.1.5:0", "self:nonsense"},
 	} {
 		if got := c.a.At(netip.MustParseAddrPort(c.local)); got != c.want {

@@ -10,7 +10,7 @@ import (
 )
 
 // makeRegistration makes the broker known to the name server of this process, which shows
-// each asker the address that it reached, and to those elsewhere.
+// each asker the address that it reached, where the broker listens on all, and to those elsewhere.
 func (n *Node) makeRegistration(s settings) {
 	b, p := n.parts.broker, &n.parts
 	p.elsewhere = transport.NewClient(transport.ClientOptions{Options: transport.Options{Log: n.log}})
@@ -20,8 +20,11 @@ func (n *Node) makeRegistration(s settings) {
 	}
 	if p.namesrv != nil {
 		address := namesrv.Self(n.announced.port)
-		if n.announced.set {
+		switch {
+		case n.announced.set:
 			address = namesrv.Address(n.announced.String())
+		case n.announced.bound:
+			address = namesrv.SelfAt(n.announced.storeHost(nil))
 		}
 		local := p.namesrv.Local(b.Cluster, b.Name, s.broker.Get().BrokerID, address)
 		o.Local, o.Others = local, local.Others
