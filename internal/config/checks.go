@@ -69,9 +69,9 @@ func Hours(text string) ([]int, error) {
 	return all, nil
 }
 
-// mostDelays and longestDelay bound messageDelayLevel: each level is a queue.
+// MostDelays and longestDelay bound messageDelayLevel: each level is a queue.
 const (
-	mostDelays   = 64
+	MostDelays   = 64
 	longestDelay = 10 * 365 * 24 * time.Hour
 )
 
@@ -93,8 +93,8 @@ func Delays(text string) ([]time.Duration, error) {
 	switch {
 	case len(all) == 0:
 		return nil, errors.New("it is empty, so there would be no level")
-	case len(all) > mostDelays:
-		return nil, fmt.Errorf("it has %d levels, the limit is %d", len(all), mostDelays)
+	case len(all) > MostDelays:
+		return nil, fmt.Errorf("it has %d levels, the limit is %d", len(all), MostDelays)
 	}
 	return all, nil
 }

@@ -124,7 +124,7 @@ func (r *recovery) checkFiles() error {
 		}
 		last := i == len(files)-1
 		if size != e.opt.LogSegmentSize && (!last || size > e.opt.LogSegmentSize) {
-			return fmt.Errorf("%w: log file %s has %d bytes, the log's files have %d", ErrForeign, f.Path(), size, e.opt.LogSegmentSize)
+			return fmt.Errorf("%w: log file %s has %d bytes, and by mappedFileSizeCommitLog it would have %d", ErrForeign, f.Path(), size, e.opt.LogSegmentSize)
 		}
 		if f.Base%e.opt.LogSegmentSize != 0 || (i > 0 && f.Base != files[i-1].Base+e.opt.LogSegmentSize) {
 			return fmt.Errorf("%w: log file %s does not follow the one before it", ErrForeign, f.Path())

@@ -24,9 +24,9 @@ var ErrTooMuch = errors.New("too many delayed messages that are not due yet")
 // for their time are copied to the state database, and delivered from there.
 func (t *Timer) Keep(end int64) error {
 	b := t.o.State.NewBatch()
-	saved := make([]map[int64]int, len(t.levels))
+	saved := make([]map[int64]int, len(t.mu.level))
 	room := keepMost - t.keptBytes()
-	for n := range t.levels {
+	for n := range saved {
 		saved[n] = make(map[int64]int)
 		if err := t.keepLevel(n, end, b, saved[n], &room); err != nil {
 			b.Discard()

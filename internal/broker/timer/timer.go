@@ -24,6 +24,7 @@ import (
 	"github.com/bolidemq/bolide/internal/broker/publish"
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/clock"
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -58,7 +59,7 @@ type Events struct {
 // read nor an append.
 type Timer struct {
 	o      Options
-	levels publish.Levels
+	levels publish.Levels // those of mu that are delivered
 	alarm  *clock.Alarm
 	moved  chan struct{} // a copy was dispatched
 	began  int64         // when recovery was over
@@ -88,20 +89,18 @@ func Open(o Options) (*Timer, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	t := &Timer{o: o, levels: o.Publish.Levels(), moved: make(chan struct{}, 1)}
-	t.mu.level = make([]level, len(t.levels))
-	for i := range t.mu.level {
-		t.mu.level[i].flying = make(map[int64]string)
-		t.mu.level[i].kept = make(map[int64]int)
-	}
+	t.have(len(t.levels))
 	err := o.State.Scan(state.Timers, nil, func(key, value []byte) error {
-		if n, offset, ok := keptOfKey(key); ok && n < len(t.mu.level) {
+		if n, offset, ok := keptOfKey(key); ok {
+			t.have(n + 1)
 			t.mu.level[n].kept[offset] = len(value)
 			return nil
 		}
 		n, ok := levelOfKey(key)
-		if !ok || n >= len(t.mu.level) || len(value) < 8 || len(value)%8 != 0 {
+		if !ok || len(value) < 8 || len(value)%8 != 0 {
 			return fmt.Errorf("delay level progress %x = %x is not readable", key, value)
 		}
+		t.have(n + 1)
 		l := &t.mu.level[n]
 		l.done = int64(binary.BigEndian.Uint64(value))
 		for rest := value[8:]; len(rest) > 0; rest = rest[8:] {
@@ -116,6 +115,13 @@ func Open(o Options) (*Timer, error) {
 	t.alarm = o.Clock.NewAlarm()
 	t.alarm.Earlier(o.Clock.NowMilli()) // so that nobody moves the clock past the first look
 	return t, nil
+}
+
+// have makes the levels up to n known. Who comes after recovery finds all.
+func (t *Timer) have(n int) {
+	for len(t.mu.level) < n {
+		t.mu.level = append(t.mu.level, level{flying: make(map[int64]string), kept: make(map[int64]int)})
+	}
 }
 
 // Offsets returns how far each level is, by level, for the export in Apache's form.
@@ -134,9 +140,16 @@ func (t *Timer) Offsets() map[int32]int64 {
 // Clamp brings progress back into what recovery has found of each queue (P4). What lies
 // before a queue's beginning is gone; what would lie beyond its end was never stored. It
 // returns how many levels it moved.
+//
+// A level that messageDelayLevel does not have any more keeps what waits in it, until it has.
 func (t *Timer) Clamp() (moved int) {
 	t.began = t.o.Clock.NowMilli()
-	for i := range t.levels {
+	for i := len(t.mu.level); i < config.MostDelays; i++ {
+		if t.o.Store.MaxOffset(names.Schedule, int32(i)) > 0 {
+			t.have(i + 1)
+		}
+	}
+	for i := range t.mu.level {
 		low, high := t.o.Store.MinOffset(names.Schedule, int32(i)), t.o.Store.MaxOffset(names.Schedule, int32(i))
 		t.mu.Lock()
 		l := &t.mu.level[i]
@@ -156,7 +169,11 @@ func (t *Timer) Clamp() (moved int) {
 		}
 		l.ahead = slices.DeleteFunc(l.ahead, func(o int64) bool { return o < l.done || o >= high })
 		l.next = l.done
+		waits := high - max(l.done, low) - int64(len(l.ahead)) + int64(len(l.kept))
 		t.mu.Unlock()
+		if i >= len(t.levels) && waits > 0 {
+			t.o.Log.Warn("messages wait in a delay level that messageDelayLevel does not have any more; they do until it has", "level", i+1, "messages", waits)
+		}
 	}
 	t.o.State.CommitSource(t)
 	return moved
@@ -193,7 +210,7 @@ func (t *Timer) Dispatched(source string) bool {
 	if !ok {
 		return false
 	}
-	if n < len(t.levels) {
+	if n < config.MostDelays {
 		t.left(n, offset)
 	}
 	return true
@@ -202,6 +219,7 @@ func (t *Timer) Dispatched(source string) bool {
 // left notes that a message is no longer the timer's.
 func (t *Timer) left(n int, offset int64) {
 	t.mu.Lock()
+	t.have(n + 1)
 	l := &t.mu.level[n]
 	delete(l.flying, offset)
 	l.leave(offset)

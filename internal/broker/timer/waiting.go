@@ -39,10 +39,10 @@ func (t *Timer) Waiting() (map[string]int64, error) {
 	t.tally.mu.Lock()
 	defer t.tally.mu.Unlock()
 	if t.tally.stale.Swap(false) || t.tally.level == nil {
-		t.tally.level, t.tally.names = make([]counted, len(t.levels)), make(map[string]string)
+		t.tally.level, t.tally.names = make([]counted, len(t.mu.level)), make(map[string]string)
 	}
 	out := make(map[string]int64)
-	for n := range t.levels {
+	for n := range t.tally.level {
 		c := &t.tally.level[n]
 		done, _ := t.progress(n)
 		c.startAt(done)
