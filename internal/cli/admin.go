@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,7 +111,9 @@ func topicDelete(r *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete TOPIC",
 		Short: "Delete a topic and its messages",
-		Args:  one("TOPIC"),
+		Long: "Deletes a topic and its messages, on every broker and at all name servers that are named: brokers do\n" +
+			"not tell the others, where clients go on finding it.",
+		Args: one("TOPIC"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.open()
 			defer r.close()
@@ -132,9 +135,14 @@ func topicDelete(r *remote) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := r.call(c.Context(), r.namesrv, remoting.ReqDeleteTopicInNamesrv,
-				&remoting.DeleteTopicInNamesrvRequest{Topic: args[0]}, nil); err != nil {
-				return err
+			for _, at := range r.namesrvs {
+				_, err := r.call(c.Context(), at, remoting.ReqDeleteTopicInNamesrv, &remoting.DeleteTopicInNamesrvRequest{Topic: args[0]}, nil)
+				switch {
+				case err != nil && c.Context().Err() == nil && errors.As(err, new(silence)):
+					all.missing = append(all.missing, fmt.Sprintf("name server %s did not answer (%v)", at, plain(err)))
+				case err != nil:
+					return err
+				}
 			}
 			if err := all.incomplete("topic " + args[0] + " is not deleted everywhere"); err != nil {
 				return err

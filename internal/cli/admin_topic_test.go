@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"context"
+	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bolidemq/bolide/internal/node"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
@@ -69,5 +73,32 @@ func TestChangesNameWhoIsMissing(t *testing.T) {
 	}
 	if got := runLine(t, 0, "admin", "topic", "list", "-n", at); got != "more\n" {
 		t.Errorf("topics of the broker that is there: %s", got)
+	}
+}
+
+// TestTopicDeleteAtEveryNameServer: brokers do not tell name servers of deleted topics, so all that
+// are named are told.
+func TestTopicDeleteAtEveryNameServer(t *testing.T) {
+	at := startNode(t)
+	n, err := node.Start(t.Context(), node.Options{Roles: node.Roles{Namesrv: true}, Data: filepath.Join(t.TempDir(), "n"), NamesrvAddr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := n.Ready().Namesrv
+	runLine(t, 0, "admin", "topic", "create", "orders", "-n", at)
+	runLine(t, 0, "admin", "topic", "create", "more", "-n", at)
+	registerBroker(t, other, "broker-b", "127.0.0.1:1", "orders", "stays") // one alone would be an addition to what it had
+	if got := runLine(t, 0, "admin", "topic", "delete", "orders", "-n", at+";"+other); got != "topic orders deleted\n" {
+		t.Error(got)
+	}
+	if got := runLine(t, 0, "admin", "topic", "list", "-n", other); got != "stays\n" {
+		t.Errorf("the other has %s", got)
+	}
+	if err := n.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if got := runLine(t, 1, "admin", "topic", "delete", "more", "-n", at+";"+other); !strings.HasPrefix(got,
+		"bolide: topic more is not deleted everywhere: name server "+other+" did not answer (nothing listens on ") {
+		t.Error(got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 	"github.com/bolidemq/bolide/internal/wire/transport"
 )
@@ -20,8 +21,9 @@ const callTimeout = 5 * time.Second
 
 // remote is what client commands talk to: the servers behind a name server.
 type remote struct {
-	namesrv string
-	client  *transport.Client
+	namesrv  string   // the one that is asked
+	namesrvs []string // all that were named
+	client   *transport.Client
 }
 
 // flags adds the flag that says where the servers are.
@@ -32,6 +34,7 @@ func (r *remote) flags(c *cobra.Command) {
 // open connects, as far as there is something to connect to; the caller closes.
 func (r *remote) open() {
 	r.client = transport.NewClient(transport.ClientOptions{})
+	r.namesrvs = config.SplitAddresses(r.namesrv)
 	r.namesrv = answering(r.namesrv)
 }
 
