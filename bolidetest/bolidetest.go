@@ -17,6 +17,7 @@ package bolidetest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"strings"
@@ -175,8 +176,9 @@ func (s *Server) Advance(d time.Duration) {
 // and lower case are the same.
 func (s *Server) CreateTopic(topic, messageType string) {
 	s.t.Helper()
+	what := fmt.Sprintf("CreateTopic(%q, %q)", topic, messageType)
 	messageType = strings.ToUpper(messageType)
-	s.call(remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
+	s.call(what, remoting.ReqUpdateAndCreateTopic, &remoting.UpdateAndCreateTopicRequest{
 		Topic: topic, DefaultTopic: names.AutoCreate, ReadQueueNums: 8, WriteQueueNums: 8,
 		Perm: 6, TopicFilterType: "SINGLE_TAG", Attributes: "+message.type=" + messageType,
 	}, nil)
@@ -187,29 +189,30 @@ func (s *Server) CreateTopic(topic, messageType string) {
 // of them makes.
 func (s *Server) CreateGroup(group string, attempts int) {
 	s.t.Helper()
-	s.putGroup(group, attempts, nil)
+	s.putGroup(fmt.Sprintf("CreateGroup(%q, %d)", group, attempts), group, attempts, nil)
 }
 
 // CreateLiteGroup makes a consumer group whose members subscribe to lite topics below a topic of
 // type LITE.
 func (s *Server) CreateLiteGroup(group, topic string) {
 	s.t.Helper()
-	s.putGroup(group, 17, map[string]string{"+lite.bind.topic": topic})
+	s.putGroup(fmt.Sprintf("CreateLiteGroup(%q, %q)", group, topic), group, 17, map[string]string{"+lite.bind.topic": topic})
 }
 
-func (s *Server) putGroup(group string, attempts int, attributes map[string]string) {
+func (s *Server) putGroup(what, group string, attempts int, attributes map[string]string) {
 	s.t.Helper()
 	if attempts < 1 || attempts > math.MaxInt32 {
-		s.t.Fatalf("bolidetest: CreateGroup(%q, %d): a message is delivered at least once", group, attempts)
+		s.t.Fatalf("bolidetest: %s: a message is delivered at least once", what)
 	}
 	g := remoting.DefaultSubscriptionGroupConfig(group)
 	g.RetryMaxTimes, g.Attributes = int32(attempts-1), attributes
-	s.call(remoting.ReqUpdateAndCreateSubscriptionGroup, nil, remoting.Marshal(&g))
+	s.call(what, remoting.ReqUpdateAndCreateSubscriptionGroup, nil, remoting.Marshal(&g))
 }
 
-func (s *Server) call(code int32, h remoting.Header, body []byte) {
+// call has the broker do what a method of that name is for.
+func (s *Server) call(what string, code int32, h remoting.Header, body []byte) {
 	s.t.Helper()
-	_, done := s.running(remoting.CodeName(code))
+	_, done := s.running(what)
 	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -217,9 +220,9 @@ func (s *Server) call(code int32, h remoting.Header, body []byte) {
 	defer c.Close()
 	answer, err := c.Call(ctx, s.Broker(), code, h, body)
 	if err != nil {
-		s.t.Fatalf("bolidetest: %v", err)
+		s.t.Fatalf("bolidetest: %s: %v", what, err)
 	}
 	if answer.Code != remoting.ResSuccess {
-		s.t.Fatalf("bolidetest: %s answered %s: %s", remoting.CodeName(code), remoting.ResponseName(answer.Code), answer.Remark)
+		s.t.Fatalf("bolidetest: %s: %s: %s", what, remoting.ResponseName(answer.Code), answer.Remark)
 	}
 }

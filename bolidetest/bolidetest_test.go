@@ -239,8 +239,10 @@ func TestStopped(t *testing.T) {
 	at := srv.GRPC()
 	srv.Stop()
 	for what, do := range map[string]func(){
-		"Advance":                 func() { srv.Advance(time.Second) },
-		"UPDATE_AND_CREATE_TOPIC": func() { srv.CreateTopic("orders", "NORMAL") },
+		"Advance":                           func() { srv.Advance(time.Second) },
+		`CreateTopic("orders", "NORMAL")`:   func() { srv.CreateTopic("orders", "NORMAL") },
+		`CreateGroup("billing", 3)`:         func() { srv.CreateGroup("billing", 3) },
+		`CreateLiteGroup("bots", "orders")`: func() { srv.CreateLiteGroup("bots", "orders") },
 	} {
 		if want := "bolidetest: " + what + ": the server is stopped"; f.whyOf(do) != want {
 			t.Errorf("%q, not %q", f.why, want)
