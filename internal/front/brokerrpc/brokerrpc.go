@@ -68,7 +68,7 @@ func (s *Server) HandleVIP(r *transport.Request) {
 // serve runs a request's handler if its sender may ask for it.
 func (s *Server) serve(q *request, r *transport.Request) {
 	if q.local && !r.Conn.RemoteAddr().Addr().Unmap().IsLoopback() {
-		r.Responder().Reply(remoting.ResNoPermission, remoting.CodeName(r.Code)+" is allowed from this machine only, and came from "+r.Conn.RemoteAddr().String(), nil, nil)
+		r.Responder().Reply(remoting.ResNoPermission, remoting.CodeName(r.Code)+" is allowed from this machine only, over 127.0.0.1 or ::1, and came from "+r.Conn.RemoteAddr().String(), nil, nil)
 		return
 	}
 	if q.quick {

@@ -66,7 +66,7 @@ func (s *Server) Handle(r *transport.Request) {
 		return
 	}
 	if line.local && !fromHere(r.Conn.RemoteAddr()) {
-		to.Reply(remoting.ResNoPermission, "request "+line.name()+" is taken from this machine only, not from "+r.Conn.RemoteAddr().String(), nil, nil)
+		to.Reply(remoting.ResNoPermission, "request "+line.name()+" is allowed from this machine only, over 127.0.0.1 or ::1, and came from "+r.Conn.RemoteAddr().String(), nil, nil)
 		return
 	}
 	a, err := line.answer(s, r)
