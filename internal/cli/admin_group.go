@@ -147,6 +147,9 @@ func groupDelete(r *remote) *cobra.Command {
 			"its retry topics.",
 		Args: one("GROUP"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if names.IsSystemGroup(args[0]) {
+				return fmt.Errorf("group %s is the server's own", args[0])
+			}
 			r.open()
 			defer r.close()
 			all, err := r.census(c.Context())

@@ -147,7 +147,7 @@ func (r *remote) putTopic(c *cobra.Command, b master, topic, kind string, count 
 	attributes := "+" + attributeType + "=" + strings.ToUpper(kind)
 	if t == nil {
 		t = &remoting.TopicConfig{ReadQueueNums: count, WriteQueueNums: count, Perm: permRead | permWrite, TopicFilterType: "SINGLE_TAG"}
-		said = fmt.Sprintf("topic %s, type %s, %d queues on %s", topic, kind, count, b.broker)
+		said = fmt.Sprintf("topic %s, type %s, %s on %s", topic, kind, queueCounts(t), b.broker)
 	} else {
 		var changed []string
 		was := typeOf(t)
@@ -157,11 +157,11 @@ func (r *remote) putTopic(c *cobra.Command, b master, topic, kind string, count 
 			kind, attributes = was, ""
 		}
 		if c.Flags().Changed("queues") && (count != t.ReadQueueNums || count != t.WriteQueueNums) {
-			changed = append(changed, fmt.Sprintf("%d queues, were %d", count, t.WriteQueueNums))
+			changed = append(changed, fmt.Sprintf("%s, were %d", counted(count, "queue"), t.WriteQueueNums))
 			t.ReadQueueNums, t.WriteQueueNums = count, count
 		}
 		if len(changed) == 0 {
-			return fmt.Sprintf("topic %s is on %s already, type %s, %d queues: nothing is changed", topic, b.broker, kind, t.WriteQueueNums), nil
+			return fmt.Sprintf("topic %s is on %s already, type %s, %s: nothing is changed", topic, b.broker, kind, queueCounts(t)), nil
 		}
 		said = fmt.Sprintf("topic %s on %s: %s", topic, b.broker, strings.Join(changed, "; "))
 	}

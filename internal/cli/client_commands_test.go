@@ -356,6 +356,7 @@ func TestClientCommandsSayWhy(t *testing.T) {
 		{[]string{"produce", "orders", "more", "-b", "x"}, "takes one TOPIC"},
 		{[]string{"admin", "topic", "craete", "orders"}, "did you mean create?"},
 		{[]string{"admin", "topic", "delete", "none"}, "topic none does not exist"},
+		{[]string{"admin", "group", "delete", "CID_RMQ_SYS_TRANS"}, "group CID_RMQ_SYS_TRANS is the server's own"},
 		{[]string{"produce", "orders", "--bdy", "x"}, "bolide produce --help"},
 		{[]string{"bench", "sned"}, "did you mean send?"},
 		{[]string{"admin", "topic", "create", "orders", "--queues", "0"}, "--queues is 1 to 65535, not \"0\""},
