@@ -1,7 +1,8 @@
 // Package listen is one listener for both protocols: it looks at the first bytes of a
 // connection (PROXY header, TLS, HTTP/2 preface, Remoting frame) and hands it on.
 //
-// Invariants: a connection that says nothing is cut after a deadline; bytes that were
+// Invariants: a connection that says nothing is cut after a deadline; connections leave
+// descriptors to files; bytes that were
 // looked at are read again by whoever gets the connection; a PROXY header is believed
 // once, before anything else, and never when it claims to come from this machine while
 // the connection does not.
@@ -32,6 +33,7 @@ type Splitter struct {
 
 	inner          net.Listener
 	tls            *tls.Config
+	most           int // descriptors that connections may take
 	grpc, remoting *side
 	tasks          lifecycle.Tasks
 }
@@ -39,7 +41,7 @@ type Splitter struct {
 // New returns a splitter of inner's connections. Without a TLS configuration, connections
 // that begin a TLS handshake are closed.
 func New(inner net.Listener, config *tls.Config) *Splitter {
-	s := &Splitter{Patience: defaultPatience, inner: inner, tls: config}
+	s := &Splitter{Patience: defaultPatience, inner: inner, tls: config, most: mostDescriptors()}
 	s.grpc, s.remoting = newSide(inner.Addr()), newSide(inner.Addr())
 	return s
 }
@@ -74,6 +76,10 @@ func (s *Splitter) Run(ctx context.Context) error {
 	pause := time.Duration(0)
 	for {
 		nc, err := s.inner.Accept()
+		if err == nil && s.crowded(nc) {
+			nc.Close()
+			err = errCrowded
+		}
 		if err == nil {
 			pause = 0
 			s.tasks.Go("first bytes", func() { s.sort(ctx, nc) })
@@ -83,7 +89,7 @@ func (s *Splitter) Run(ctx context.Context) error {
 			return nil
 		}
 		var ne net.Error
-		if !errors.As(err, &ne) || !ne.Temporary() { //nolint:staticcheck // still what Accept reports
+		if err != errCrowded && (!errors.As(err, &ne) || !ne.Temporary()) { //nolint:staticcheck // still what Accept reports
 			return err
 		}
 		// Out of descriptors, most likely: those who leave make room again.
@@ -95,6 +101,23 @@ func (s *Splitter) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+var errCrowded = errors.New("as many connections are open as the limit of open files allows; the rest is for files")
+
+// crowded reports whether a connection has taken a descriptor that files need: without any, nothing
+// can be stored. The system gives the lowest number that is free, so the next one says how many are
+// in use. That of the connection itself does not: it is free again and again where a poller
+// duplicates it.
+func (s *Splitter) crowded(nc net.Conn) (yes bool) {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return false
+	}
+	if raw, err := tcp.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { yes = nextDescriptor(fd) >= s.most })
+	}
+	return yes
 }
 
 // sort decides what a connection is and hands it on, or closes it.

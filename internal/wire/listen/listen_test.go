@@ -199,6 +199,72 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestSilenceIsCut holds that a connection that says nothing, or not enough, goes.
+// Connections leave descriptors to files: from the limit on they are closed, until others have gone.
+func TestConnectionsLeaveDescriptors(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(inner, nil)
+	raw, err := inner.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const room = 40 // of both ends
+	if err := raw.Control(func(fd uintptr) { s.most = int(fd) + room }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	var taken []net.Conn
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for _, c := range taken {
+			c.Close()
+		}
+	}()
+	// dial reports whether a connection is taken.
+	dial := func() bool {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, c)
+		if _, err := c.Write([]byte("\x00\x00\x00\x10 a frame")); err != nil {
+			return false
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			_, _ = c.Read(make([]byte, 1)) // until it is closed
+		}()
+		select {
+		case ours := <-s.remoting.conns:
+			taken = append(taken, ours)
+			return true
+		case <-gone:
+			return false
+		}
+	}
+	n := 0
+	for n < room && dial() {
+		n++
+	}
+	if n == 0 || n >= room {
+		t.Fatalf("%d connections were taken", n)
+	}
+	for _, c := range taken {
+		c.Close()
+	}
+	if !dial() {
+		t.Error("none is taken when the others have gone")
+	}
+}
+
 func TestSilenceIsCut(t *testing.T) {
 	addr := split(t, nil, 50*time.Millisecond)
 	for _, bytes := range []string{"", "P", "PROXY TCP4", proxy2[:5]} {
