@@ -114,6 +114,8 @@ func (d *DB) explain(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrDamaged), errors.Is(err, ErrFull), vfs.IsNoSpaceError(err):
 		return err
+	case errors.Is(err, pebble.ErrDBNotPristine):
+		return d.damaged("marker.format-version.*", errors.New("the file that names the format is missing"))
 	case pebble.IsCorruptionError(err), oserror.IsNotExist(err), strings.Contains(err.Error(), "OPTIONS"),
 		strings.Contains(err.Error(), "size mismatch"), strings.Contains(err.Error(), "corrupt"):
 		file := stateFile.FindString(err.Error())

@@ -149,6 +149,7 @@ func TestDamageEndsTheStart(t *testing.T) {
 		{"manifest, zeroes", "MANIFEST-", func(b []byte) []byte { clear(b); return b }},
 		{"manifest, missing", "MANIFEST-", nil},
 		{"marker, missing", "marker.manifest", nil},
+		{"marker of the format, missing", "marker.format-version", nil},
 		{"options, garbage", "OPTIONS-", func([]byte) []byte { return []byte("[Version\nnonsense") }},
 		{"table, a bit", ".sst", flip(20_000)},
 		{"table, its end", ".sst", func(b []byte) []byte { return b[:len(b)/2] }},
@@ -173,7 +174,7 @@ func TestDamageEndsTheStart(t *testing.T) {
 		}
 		t.Logf("%s: %v", c.name, err)
 		part := strings.TrimPrefix(path, "state/")
-		if c.file == "marker.manifest" || c.file == "OPTIONS-" {
+		if strings.HasPrefix(c.file, "marker.") || c.file == "OPTIONS-" {
 			part = c.file
 		}
 		if !strings.Contains(err.Error(), part) {
