@@ -3,6 +3,7 @@ package storage_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -176,9 +177,15 @@ func TestTwoCutsInARow(t *testing.T) {
 	// First cut: record 5 is torn, 6 to 9 are whole behind it.
 	tear(t, fs, segment, placed[5].PhysicalOffset+20, make([]byte, 40))
 	o.FS = fs
+	var told strings.Builder
+	o.Log = slog.New(slog.NewTextHandler(&told, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if s, err = storetest.TryOpen(t, o); err != nil {
 		t.Fatal(err)
 	}
+	if want := fmt.Sprintf("at=%d ", placed[5].PhysicalOffset); strings.Count(told.String(), "was cut") != 1 || !strings.Contains(told.String(), want) {
+		t.Errorf("told %q, want %s", told.String(), want)
+	}
+	o.Log = nil
 	if got := readAll(t, s, "orders", 0, nil); len(got) != 5 {
 		t.Fatalf("%d records after the first cut, want 5", len(got))
 	}

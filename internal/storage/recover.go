@@ -72,6 +72,9 @@ func (e *Engine) recover() (err error) {
 		e.opt.Log.Info("the store was recovered", "clean", r.Clean, "from", r.ScannedFrom, "end", r.End, "records", r.Records,
 			"cut", r.CutBytes, "rebuilt", r.Rebuilt, "took", r.Took)
 	}
+	if r.CutBytes > 0 {
+		e.opt.Log.Warn("the log's end was not whole: it was cut, with all that lay behind the damage", "at", r.End, "bytes", r.CutBytes)
+	}
 	if e.opt.Events.Recovered != nil {
 		e.opt.Events.Recovered(r.Recovery)
 	}
