@@ -31,7 +31,8 @@ type Conn struct {
 	writeSize  atomic.Int64
 	draining   atomic.Bool // the server shuts down: no new requests; set under mu
 
-	resume sync.Cond // on mu: unsent bytes have gone down, or closed
+	resume sync.Cond   // on mu: unsent bytes have gone down, or closed
+	ample  atomic.Bool // more was unsent than Limits.UnsentPause since answers began to gather
 
 	now          sock.Writer // of whoever has set mu.writing
 	spareSplices []splice

@@ -37,25 +37,32 @@ func (c *Conn) readLoop() error {
 }
 
 // frames handles all whole frames in the buffer, with answers gathering meanwhile, and
-// notes the length of the one that is not whole yet.
+// notes the length of the one that is not whole yet. When the answers have become too many
+// the other frames wait until the peer has taken some.
 func (c *Conn) frames() error {
-	corked, err := c.wholeFrames()
-	if !corked {
-		return err
-	}
-	if c.inRound {
-		c.inRound = false
-		c.owner.round.EndRound()
-	}
-	if err == nil {
+	for {
+		corked, err := c.wholeFrames()
+		if !corked {
+			return err
+		}
+		if c.inRound {
+			c.inRound = false
+			c.owner.round.EndRound()
+		}
+		if err != nil {
+			return err
+		}
 		c.uncork()
+		if !c.ample.Load() {
+			return nil
+		}
 	}
-	return err
 }
 
-// wholeFrames handles the frames, and reports whether it has corked the answers.
+// wholeFrames handles the frames, as long as not too much is unsent, and reports whether it has
+// corked the answers.
 func (c *Conn) wholeFrames() (corked bool, err error) {
-	for {
+	for !corked || !c.ample.Load() {
 		b := c.buf.Bytes()
 		if c.need = remoting.LengthSize; len(b) < c.need {
 			return corked, nil
@@ -78,6 +85,7 @@ func (c *Conn) wholeFrames() (corked bool, err error) {
 			return corked, err
 		}
 	}
+	return corked, nil
 }
 
 // cork lets answers gather. If too much is unsent it waits first: a peer that does not
@@ -90,6 +98,7 @@ func (c *Conn) cork() error {
 		c.resume.Wait()
 	}
 	c.mu.paused = false
+	c.ample.Store(false)
 	c.mu.corked = true
 	return c.mu.closed
 }

@@ -415,6 +415,27 @@ func TestUnsentIsBounded(t *testing.T) {
 	t.Error("never cut")
 }
 
+// A peer may ask at once for more than may be unsent, as a consumer of many queues does: what it
+// has asked waits for it to take the first answers.
+func TestManyLargeAnswers(t *testing.T) {
+	body := make([]byte, 1<<20)
+	_, addr := serve(t, Options{Limits: Limits{UnsentPause: 1 << 20, Unsent: 8 << 20}, Handler: func(r *Request) {
+		r.Responder().Reply(0, "", nil, body)
+	}})
+	p := dialPeer(t, addr)
+	const n = 100
+	var all []byte
+	for i := range int32(n) {
+		all = append(all, request(i, "")...)
+	}
+	p.send(all)
+	for i := range int32(n) {
+		if c := p.next(); c == nil || c.Opaque != i || len(c.Body) != len(body) {
+			t.Fatalf("answer %d of %d: %v", i, n, c != nil)
+		}
+	}
+}
+
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	_, addr := serve(t, Options{Limits: Limits{Idle: 50 * time.Millisecond}})
 	if c := dialPeer(t, addr).next(); c != nil {

@@ -63,6 +63,9 @@ const corkMax = 64 << 10
 // writes them.
 func (c *Conn) queuedLocked(n int) {
 	c.mu.unsent += n
+	if c.mu.unsent > c.owner.limits.UnsentPause {
+		c.ample.Store(true)
+	}
 	if c.mu.unsent > c.owner.limits.Unsent {
 		c.mu.Unlock()
 		c.closeWith(ErrUnsent)
