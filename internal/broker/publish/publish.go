@@ -329,8 +329,20 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 // queue it names. source names the state that it leaves (P6); left ends that state where the
 // message has no room for the name. held is as in Request.
 func (p *Publisher) Restore(m *message.Message, source string, held bool, left func(), done func(error)) {
+	m.QueueID = p.queueNow(m.Topic, m.QueueID)
 	m.Properties = m.Properties.WithAll(message.PropertySource, source)
 	p.store(m, source, held, left, done)
+}
+
+// queueNow is where a message goes that was sent to a queue some time ago. The topic may have fewer
+// by now, and nobody would find it in one that is gone (R073).
+func (p *Publisher) queueNow(name string, queue int32) int32 {
+	if cfg, ok := p.o.Topics.Get(name); ok {
+		if n := min(cfg.ReadQueues, cfg.WriteQueues); n > 0 {
+			return queue % n
+		}
+	}
+	return queue
 }
 
 func (p *Publisher) refuse(topic string, err error) {

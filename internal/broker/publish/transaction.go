@@ -67,7 +67,7 @@ func halve(m *message.Message, t *traits) {
 func (p *Publisher) Commit(m *message.Message, to string, queue int32, source string, held bool, done func(error)) {
 	m.PreparedTransactionOffset = m.PhysicalOffset
 	m.SysFlag = message.WithTransactionType(m.SysFlag, message.SysTransactionCommit)
-	m.Topic, m.QueueID = to, queue
+	m.Topic, m.QueueID = to, p.queueNow(to, queue)
 	m.Properties = m.Properties.Without(message.PropertyTransaction, message.PropertyRealTopic, message.PropertyRealQueue,
 		message.PropertyTransactionCheckTimes, message.PropertyTransactionPreparedOffset, message.PropertySource)
 	m.Properties = m.Properties.With(message.PropertySource, source)
