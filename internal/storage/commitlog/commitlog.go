@@ -253,7 +253,7 @@ func (l *Log[N]) Append(p *Put[N]) error {
 	}
 	l.mu.Unlock()
 	if wake {
-		l.wake <- struct{}{}
+		l.rouse()
 	}
 	return nil
 }
@@ -331,7 +331,7 @@ func (l *Log[N]) admitLocked(size int64, held bool) error {
 		wake := l.wakeLocked()
 		l.mu.Unlock()
 		if wake {
-			l.wake <- struct{}{}
+			l.rouse()
 		}
 		late := l.await(room, deadline.C, held)
 		l.mu.Lock()

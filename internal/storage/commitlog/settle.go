@@ -17,50 +17,51 @@ func (l *Log[N]) SettleAll() { l.settle(math.MaxInt) }
 // settle writes and completes what is pending, if that is not more than most, and dispatches it
 // while others may write again.
 func (l *Log[N]) settle(most int) {
-	if !l.takeTurn(most) {
+	taken, asleep := l.takeTurn(most)
+	if !taken {
 		return
 	}
-	b, more := l.writeTurn(most)
-	if more {
-		l.wake <- struct{}{}
-	}
+	b := l.writeTurn(most, asleep)
 	if b != nil {
 		l.inline.Dispatch(b)
 		l.recycle(b)
 	}
 }
 
-// takeTurn takes the turn to write what is pending, where that is not more than most. Else it
-// has the writer woken, unless somebody writes already.
-func (l *Log[N]) takeTurn(most int) bool {
+// takeTurn takes the turn to write what is pending, where that is not more than most. asleep says
+// that it was the sleeping writer's. It takes it from one, too, that was woken and has not begun:
+// on a busy machine that may take long. Else it has the writer woken, unless somebody writes already.
+func (l *Log[N]) takeTurn(most int) (taken, asleep bool) {
 	if l.opt.Sync {
-		return false // nothing is held back, and the writer gathers
+		return false, false // nothing is held back, and the writer gathers
 	}
 	l.mu.Lock()
 	n := len(l.mu.pending.Entries)
-	wake := l.wakeLocked()
+	asleep = l.wakeLocked()
 	l.mu.Unlock()
-	if !wake {
-		return false
+	if n > 0 && n <= most && l.turn.TryLock() {
+		return true, asleep
 	}
-	// The writer is asleep and nobody else wakes it now.
-	if n > most || !l.turn.TryLock() {
-		l.wake <- struct{}{}
-		return false
+	if asleep {
+		l.rouse()
 	}
-	return true
+	return false, false
 }
 
 // writeTurn writes and completes what is pending, in the turn that the caller has taken, and
-// returns what the caller has begun to dispatch and whether the writer has to be woken for
-// more. What is written later is dispatched later, though the turn is over.
-func (l *Log[N]) writeTurn(most int) (b *Batch[N], more bool) {
+// returns what the caller has begun to dispatch. What is written later is dispatched later, though
+// the turn is over.
+func (l *Log[N]) writeTurn(most int, asleep bool) (b *Batch[N]) {
 	defer l.turn.Unlock()
-	defer func() { more = l.sleeps() }()
+	defer func() {
+		if asleep {
+			l.sleeps()
+		}
+	}()
 	t := &l.settled
 	// It fails for good only where it syncs.
 	if !l.take(t) || l.put(t) != nil || len(t.Entries) == 0 {
-		return nil, false
+		return nil
 	}
 	b = t.Batch
 	b.users.Store(2)
@@ -69,17 +70,26 @@ func (l *Log[N]) writeTurn(most int) (b *Batch[N], more bool) {
 	if len(b.Entries) > most || l.inline == nil || !l.inline.Begin(b) {
 		l.queue(b)
 		l.recycle(b)
-		return nil, false
+		return nil
 	}
-	return b, false
+	return b
 }
 
-// sleeps ends a turn that was taken from the sleeping writer, and reports whether it has to be
-// woken.
-func (l *Log[N]) sleeps() (more bool) {
+// sleeps ends a turn that was taken from the sleeping writer, who is woken when there is more.
+func (l *Log[N]) sleeps() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	more = len(l.mu.pending.Entries) > 0
+	more := len(l.mu.pending.Entries) > 0
 	l.mu.asleep = !more
-	return more
+	l.mu.Unlock()
+	if more {
+		l.rouse()
+	}
+}
+
+// rouse wakes the writer. When that was done before and it has not begun, it will find this too.
+func (l *Log[N]) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
