@@ -21,7 +21,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/bolidemq/bolide/internal/broker/topic"
 	"github.com/bolidemq/bolide/internal/config"
@@ -284,7 +283,7 @@ func (p *Publisher) fillIn(m *message.Message, t *traits, r *Request, scratch *[
 		b = message.AppendProperty(b, message.PropertyTraceOn, "false")
 	}
 	*scratch = b
-	m.Properties = message.Properties(unsafe.String(unsafe.SliceData(b), len(b)))
+	m.Properties = message.PropertiesIn(b)
 }
 
 // SendBatch stores the messages of one topic and queue with consecutive offsets. r.Message
@@ -326,12 +325,11 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 }
 
 // Restore stores a message that the server kept elsewhere until now in the topic and
-// queue it names. source names the state that it leaves (P6); left ends that state where the
-// message has no room for the name. held is as in Request.
-func (p *Publisher) Restore(m *message.Message, source string, held bool, left func(), done func(error)) {
+// queue it names. Its PropertySource names the state that it leaves (P6); left ends that state
+// where the message has no room for the name. held is as in Request.
+func (p *Publisher) Restore(m *message.Message, held bool, left func(), done func(error)) {
 	m.QueueID = p.queueNow(m.Topic, m.QueueID)
-	m.Properties = m.Properties.WithAll(message.PropertySource, source)
-	p.store(m, source, held, left, done)
+	p.store(m, m.Properties.Value(message.PropertySource), held, left, done)
 }
 
 // queueNow is where a message goes that was sent to a queue some time ago. The topic may have fewer

@@ -603,7 +603,8 @@ func TestCopiesOfFullProperties(t *testing.T) {
 				f.DeadLetter(Redelivery{Message: m, Group: "g", Spent: 1, PopTime: 1, Source: "src", Left: left}, ReasonAsked, done)
 			},
 			"restored": func(f *fixture, m *message.Message, left func(), done func(error)) {
-				f.Restore(m, "src", false, left, done)
+				m.Properties = m.Properties.With(message.PropertySource, "src")
+				f.Restore(m, false, left, done)
 			},
 			"sent back": func(f *fixture, m *message.Message, _ func(), done func(error)) {
 				f.store.stored = append(f.store.stored, m)

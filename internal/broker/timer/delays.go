@@ -139,11 +139,11 @@ func (w *Wheel) pickDelaysLocked(found []place) (over []entry, rest place) {
 		if len(over) == windowLeast || bytes > windowBytes {
 			return over, p
 		}
-		if m.claims[p] != nil {
+		if _, claimed := m.claims[p]; claimed {
 			continue
 		}
 		if e, ok := w.findLocked(p); ok {
-			m.claims[p] = &claim{entry: e, delivery: true} // not popped: it stays in near
+			m.claims[p] = claim{entry: e, delivery: true} // not popped: it stays in near
 			over = append(over, e)
 			bytes += int(e.size)
 		}

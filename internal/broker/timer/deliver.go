@@ -88,7 +88,7 @@ func (t *Timer) deliverRecords(n int, records []storage.Record) bool {
 		}
 		offset := rec.QueueOffset
 		written.Add(1)
-		t.o.Publish.Restore(m, sourceOf(n, offset), false, func() { t.left(n, offset) }, func(err error) {
+		t.o.Publish.Restore(m, false, func() { t.left(n, offset) }, func(err error) {
 			if err != nil {
 				mu.Lock()
 				if failed < 0 || offset < failed {
@@ -154,7 +154,9 @@ func (t *Timer) take(n int, rec *storage.Record) *message.Message {
 	queue, _ := strconv.ParseInt(m.Properties.Value(message.PropertyRealQueue), 10, 32)
 	late := t.o.Clock.NowMilli() - m.StoreTimestamp - t.levels[n].Milliseconds()
 	m.Topic, m.QueueID = cfg.Name, int32(queue)
-	m.Properties = m.Properties.Without(message.PropertyDelay, message.PropertyTimerDeliverMs, message.PropertyTimerDelaySec, message.PropertyTimerDelayMs)
+	m.Properties = message.PropertiesIn(m.Properties.AppendEdited(nil,
+		[]string{message.PropertyDelay, message.PropertyTimerDeliverMs, message.PropertyTimerDelaySec, message.PropertyTimerDelayMs},
+		message.PropertySource, sourceOf(n, rec.QueueOffset)))
 	t.mu.Lock()
 	t.mu.level[n].flying[rec.QueueOffset] = cfg.Name
 	t.mu.Unlock()

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/message"
 )
 
 // Counts are how many messages wait for a time of their own, by the topic that they go to.
@@ -79,13 +81,14 @@ func (w *Wheel) List(topic string, limit int) ([]Waiting, error) {
 		if e.relative {
 			out[i].Due -= now - wall
 		}
-		if r, err := w.read(e, records[i]); err == nil {
-			out[i].UniqKey = string(append([]byte(nil), r.m.UniqueID()...))
+		var msg message.Message
+		if w.read(&msg, e, records[i]) == nil {
+			out[i].UniqKey = strings.Clone(msg.UniqueID())
 		}
 		m.Lock()
 		c := m.claims[e.place]
 		m.Unlock()
-		out[i].Recalled = c != nil && c.recalls != nil
+		out[i].Recalled = c.recalls != nil
 	}
 	slices.SortStableFunc(out, func(a, b Waiting) int { return cmp.Compare(a.Due, b.Due) })
 	return out, nil

@@ -116,8 +116,11 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 	claimed := list[:0:0]
 	w.mu.Lock()
 	for _, e := range list {
-		if _, known := w.findLocked(e.place); known && w.mu.claims[e.place] == nil {
-			w.mu.claims[e.place] = &claim{entry: e}
+		if _, busy := w.mu.claims[e.place]; busy {
+			continue
+		}
+		if _, known := w.findLocked(e.place); known {
+			w.mu.claims[e.place] = claim{entry: e}
 			claimed = append(claimed, e)
 		}
 	}
@@ -143,7 +146,7 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 			continue
 		}
 		written.Add(1)
-		w.o.Publish.Restore(m, e.source(), false, func() { w.end(e.place) }, func(failed error) {
+		w.o.Publish.Restore(m, false, func() { w.end(e.place) }, func(failed error) {
 			mu.Lock()
 			if failed != nil {
 				err = fmt.Errorf("move a timer: %w", failed)
@@ -165,16 +168,17 @@ func (w *Wheel) moveBatch(list []entry) (moved int, err error) {
 // again is the record of a message as it is appended once more; nil for one that is dropped,
 // or, with the reason, for one that has to stay.
 func (w *Wheel) again(e *entry, record storage.PlaceRead) (*message.Message, error) {
-	r, _, err := w.open(e, record)
-	if r == nil {
+	m := new(message.Message)
+	if cfg, err := w.open(m, e, record); cfg == nil {
 		return nil, err
 	}
-	m := &r.m
 	if age := w.o.Clock.NowMilli() - m.StoreTimestamp; m.Properties.Has(message.PropertyTimerRollTimes) && age < movedOnceIn.Milliseconds() {
 		return nil, errMoved
 	}
 	times, _ := strconv.Atoi(m.Properties.Value(message.PropertyTimerRollTimes))
 	m.Topic, m.QueueID = names.WheelTimer, 0
-	m.Properties = m.Properties.Without(message.PropertySource).With(message.PropertyTimerRollTimes, strconv.Itoa(times+1))
+	m.Properties = m.Properties.WithAll(
+		message.PropertyTimerRollTimes, strconv.Itoa(times+1),
+		message.PropertySource, e.source())
 	return m, nil
 }

@@ -1,7 +1,6 @@
 package timer
 
 import (
-	"container/heap"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func TestRounds(t *testing.T) {
 	}
 	var h entries
 	for due := range int64(1000) {
-		heap.Push(&h, entry{place: place{due: due * 7 % 1000}})
+		h.push(entry{place: place{due: due * 7 % 1000}})
 	}
 	for end, want := range map[int64]int{0: 0, 1: 1, 100: 100, 600: 500} {
 		if got := h.before(end, 500); got != want {

@@ -81,27 +81,27 @@ func (t *together) one(err error) {
 
 // recallPlace takes what waits at a place back.
 func (w *Wheel) recallPlace(p place, h message.RecallHandle, group string, done func(error)) {
-	c, err := w.claimFound(p, h, done)
+	claimed, err := w.claimFound(p, h, done)
 	switch {
 	case errors.Is(err, ErrRecallLate):
 		done(w.becameOf(p, h, err))
 	case err != nil:
 		done(err)
-	case c != nil:
+	case claimed:
 		end := func(err error) { w.recalled(p, err) }
-		w.o.Publish.Restore(w.recallRecord(h, group), p.source(), false, func() { w.end(p) }, end)
+		w.o.Publish.Restore(w.recallRecord(p, h, group), false, func() { w.end(p) }, end)
 	}
 }
 
 // claimFound claims a place that was found by a key. That may have been indexed before the wheel
 // was told of the place.
-func (w *Wheel) claimFound(p place, h message.RecallHandle, done func(error)) (*claim, error) {
-	c, err := w.claimRecall(p, h, done)
+func (w *Wheel) claimFound(p place, h message.RecallHandle, done func(error)) (claimed bool, err error) {
+	claimed, err = w.claimRecall(p, h, done)
 	if errors.Is(err, ErrRecallLate) {
 		w.o.Store.CatchUp()
-		c, err = w.claimRecall(p, h, done)
+		claimed, err = w.claimRecall(p, h, done)
 	}
-	return c, err
+	return claimed, err
 }
 
 // becameOf is the answer for a place where nothing waits any more, as the log that was
@@ -205,24 +205,24 @@ func (w *Wheel) lookUp(h message.RecallHandle) (*found, error) {
 
 // claimRecall claims a place for a recall. Where another recall has it, done is called with
 // what becomes of that one, and there is no claim.
-func (w *Wheel) claimRecall(p place, h message.RecallHandle, done func(error)) (*claim, error) {
+func (w *Wheel) claimRecall(p place, h message.RecallHandle, done func(error)) (claimed bool, err error) {
 	m := &w.mu
 	m.Lock()
 	defer m.Unlock()
-	if c := m.claims[p]; c != nil {
+	if c, claimed := m.claims[p]; claimed {
 		switch {
 		case c.recalls != nil:
 			c.recalls = append(c.recalls, done)
-			return nil, nil
+			m.claims[p] = c
+			return false, nil
 		case !c.delivery:
-			return nil, ErrRecallBusy
+			return false, ErrRecallBusy
 		}
 	} else if e, ok := w.findLocked(p); ok {
-		c := &claim{entry: e, recalls: []func(error){done}}
-		m.claims[p] = c
-		return c, nil
+		m.claims[p] = claim{entry: e, recalls: []func(error){done}}
+		return true, nil
 	}
-	return nil, fmt.Errorf("%w: the message was for %s and has been delivered", ErrRecallLate, inTime(h.Due))
+	return false, fmt.Errorf("%w: the message was for %s and has been delivered", ErrRecallLate, inTime(h.Due))
 }
 
 // recalled tells those who asked for it what became of a recall. One that has come to nothing
@@ -230,8 +230,9 @@ func (w *Wheel) claimRecall(p place, h message.RecallHandle, done func(error)) (
 func (w *Wheel) recalled(p place, err error) {
 	w.mu.Lock()
 	var tell []func(error)
-	if c := w.mu.claims[p]; c != nil {
+	if c, claimed := w.mu.claims[p]; claimed {
 		tell, c.recalls = c.recalls, c.recalls[:0:0] // who comes now is told when it is dispatched
+		w.mu.claims[p] = c
 	}
 	if err != nil {
 		w.releaseLocked(p)
@@ -243,7 +244,7 @@ func (w *Wheel) recalled(p place, err error) {
 }
 
 // recallRecord is what takes a message back, in Apache's form.
-func (w *Wheel) recallRecord(h message.RecallHandle, group string) *message.Message {
+func (w *Wheel) recallRecord(p place, h message.RecallHandle, group string) *message.Message {
 	now := w.o.Clock.NowMilli()
 	m := &message.Message{Topic: names.WheelTimer, Body: []byte("0"), BornTimestamp: now, BornHost: w.o.Host, StoreHost: w.o.Host}
 	m.Properties = m.Properties.WithAll(
@@ -253,7 +254,8 @@ func (w *Wheel) recallRecord(h message.RecallHandle, group string) *message.Mess
 		message.PropertyTimerDeliverMs, strconv.FormatInt(h.Due, 10),
 		message.PropertyTimerOutMs, strconv.FormatInt(message.TimerOut(h.Due), 10),
 		message.PropertyRealTopic, h.Topic,
-		message.PropertyRealQueue, "0")
+		message.PropertyRealQueue, "0",
+		message.PropertySource, p.source())
 	if group != "" {
 		m.Properties = m.Properties.With(message.PropertyProducerGroup, group)
 	}

@@ -40,10 +40,10 @@ func TestFailedRecallAnswersAll(t *testing.T) {
 	var asked, answered atomic.Int64
 	recall := func() {
 		asked.Add(1)
-		switch c, err := w.claimRecall(p, h, func(error) { answered.Add(1) }); {
+		switch claimed, err := w.claimRecall(p, h, func(error) { answered.Add(1) }); {
 		case err != nil:
 			t.Error(err)
-		case c != nil:
+		case claimed:
 			w.recalled(p, failed)
 		}
 	}
@@ -78,11 +78,11 @@ func TestRecallOfWhatIsOnlyIndexed(t *testing.T) {
 	due := w.o.Clock.NowMilli() + 3_600_000
 	p, h := place{due, 0}, message.RecallHandle{Topic: "T", Due: due}
 	w.o.Store = late{tell: func() {}}
-	if c, err := w.claimFound(p, h, func(error) {}); c != nil || !errors.Is(err, ErrRecallLate) {
+	if claimed, err := w.claimFound(p, h, func(error) {}); claimed || !errors.Is(err, ErrRecallLate) {
 		t.Errorf("what is not there is claimed: %v", err)
 	}
 	w.o.Store = late{tell: func() { w.Arrived(&storage.Dispatched{Due: due, RealTopic: "T"}) }}
-	if c, err := w.claimFound(p, h, func(error) {}); c == nil {
+	if claimed, err := w.claimFound(p, h, func(error) {}); !claimed {
 		t.Errorf("what the wheel is told of just now is not claimed: %v", err)
 	}
 }

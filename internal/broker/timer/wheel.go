@@ -79,6 +79,7 @@ type Wheel struct {
 	alarm *clock.Alarm
 	moved chan struct{} // a place has ended
 	flow  flow          // the loop's
+	work  work          // and its too
 	// waveLeast is from how many on messages that have ended are a wave.
 	waveLeast int
 	// horizon is for who wants figures.
@@ -88,7 +89,7 @@ type Wheel struct {
 		near               entries             // a heap: all that are due before edge and not claimed for delivery
 		edge               place               // from here on they are in the database only
 		gone               map[place]struct{}  // ended, and still in near
-		claims             map[place]*claim    // being delivered, recalled or moved
+		claims             map[place]claim     // being delivered, recalled or moved
 		later              []entry             // could not be written and are tried again at retryAt
 		retryAt            int64               // by the protocol's time
 		delays             delays              // how far takeDelays has come
@@ -151,7 +152,7 @@ func OpenWheel(o WheelOptions) (*Wheel, error) {
 	}
 	w := &Wheel{o: o, moved: make(chan struct{}, 1), waveLeast: max(o.Near/nearOfWave, 2)}
 	m := &w.mu
-	m.gone, m.claims = make(map[place]struct{}), make(map[place]*claim)
+	m.gone, m.claims = make(map[place]struct{}), make(map[place]claim)
 	m.counted = make(map[string]int64)
 	m.counts, m.recounts, m.names = make(map[string]int64), make(map[string]struct{}), make(map[string]string)
 	m.puts, m.dels = make(map[place]entry), make(map[place]struct{})
@@ -257,8 +258,11 @@ func (w *Wheel) nameLocked(name string) string {
 
 const wheelSource = "timer/"
 
-func (p place) source() string {
-	return wheelSource + strconv.FormatInt(p.due, 10) + "/" + strconv.FormatInt(p.offset, 10)
+func (p place) source() string { return string(p.appendSource(nil)) }
+
+func (p place) appendSource(b []byte) []byte {
+	b = append(strconv.AppendInt(append(b, wheelSource...), p.due, 10), '/')
+	return strconv.AppendInt(b, p.offset, 10)
 }
 
 func placeOfSource(s string) (p place, ok bool) {
@@ -303,7 +307,7 @@ func (w *Wheel) end(p place) (was bool) {
 	}
 	c := m.claims[p]
 	delete(m.claims, p)
-	if p.compare(m.edge) < 0 && (c == nil || !c.popped) {
+	if p.compare(m.edge) < 0 && !c.popped {
 		m.gone[p] = struct{}{}
 	}
 	if m.loading != nil {
@@ -316,14 +320,10 @@ func (w *Wheel) end(p place) (was bool) {
 	}
 	w.countLocked(e.topic, -1)
 	m.delivered[e.topic]++
-	var tell []func(error)
-	if c != nil {
-		tell = c.recalls
-	}
 	many := w.manyLocked()
 	m.Unlock()
 	w.changed(many)
-	for _, done := range tell {
+	for _, done := range c.recalls {
 		done(nil)
 	}
 	select {
@@ -380,7 +380,9 @@ func decodeEntry(p place, value []byte) (e entry, topic []byte, ok bool) {
 func (w *Wheel) entryLocked(p place, value []byte) (entry, bool) {
 	e, topic, ok := decodeEntry(p, value)
 	if ok {
-		e.topic = w.nameLocked(string(topic))
+		if e.topic, ok = w.mu.names[string(topic)]; !ok { // found without a copy of it
+			e.topic, ok = w.nameLocked(string(topic)), true
+		}
 	}
 	return e, ok
 }

@@ -33,18 +33,40 @@ func (w *Wheel) deliver(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// work is what the loop works with, kept for the next batch.
+type work struct {
+	due      []entry           // taken
+	found    []entry           // loaded
+	messages []message.Message // the copies
+	copies   []waking
+	text     []byte // of their properties
+}
+
+// textKept is the most text that is kept.
+const textKept = 1 << 20
+
+// clear lets go of what the copies were made of.
+func (k *work) clear() {
+	clear(k.messages)
+	clear(k.copies)
+	if k.text = k.text[:0]; cap(k.text) > textKept {
+		k.text = nil
+	}
+}
+
 // deliverBatch appends the copies of messages, a window at a time, and waits until they are
 // written. more says that it is not the last batch.
 func (w *Wheel) deliverBatch(ctx context.Context, due []entry, more bool) {
 	records, release := w.o.Store.ReadMany(placesOf(due))
 	defer release()
+	defer w.work.clear()
 	copies, failed, why := w.copiesOf(due, records)
 	for len(copies) > 0 {
 		n := w.nextWindow(copies)
 		for some := range slices.Chunk(copies[:n], appendPiece) {
 			giveWay()
-			more, err := w.append(some)
-			failed, why = append(failed, more...), cmp.Or(why, err)
+			left, err := w.append(some)
+			failed, why = append(failed, left...), cmp.Or(why, err)
 		}
 		if copies = copies[n:]; more || len(copies) > 0 {
 			breathe(ctx, n)
@@ -66,17 +88,20 @@ type waking struct {
 // that are due together a window is for few waiting consumers and each answer holds many. It
 // returns too what can't be read now, and why the first can't.
 func (w *Wheel) copiesOf(due []entry, records []storage.PlaceRead) (copies []waking, failed []entry, why error) {
-	copies = make([]waking, 0, len(due))
+	k := &w.work
+	k.messages = slices.Grow(k.messages[:0], len(due))[:len(due)]
+	copies = k.copies[:0]
+	defer func() { k.copies = copies }()
 	for i := range due {
 		if i%copyPiece == copyPiece-1 {
 			giveWay()
 		}
-		e := &due[i]
-		m, err := w.copyOf(e, records[i])
+		e, m := &due[i], &k.messages[i]
+		made, err := w.copyOf(m, e, records[i])
 		switch {
 		case err != nil:
 			failed, why = append(failed, *e), cmp.Or(why, err)
-		case m == nil:
+		case !made:
 			w.drop(e)
 		default:
 			copies = append(copies, waking{e, m})
@@ -111,7 +136,7 @@ func (w *Wheel) append(copies []waking) (failed []entry, why error) {
 	w.o.Round(func() {
 		for _, c := range copies {
 			written.Add(1)
-			w.o.Publish.Restore(c.m, c.source(), true, func() { w.end(c.place) }, func(err error) {
+			w.o.Publish.Restore(c.m, true, func() { w.end(c.place) }, func(err error) {
 				if err != nil {
 					mu.Lock()
 					failed, why = append(failed, *c.entry), cmp.Or(why, err)
@@ -143,7 +168,7 @@ func (w *Wheel) retry(failed []entry) (first bool) {
 	m.Lock()
 	defer m.Unlock()
 	for _, e := range failed {
-		if c := m.claims[e.place]; c != nil && !c.popped {
+		if c, claimed := m.claims[e.place]; claimed && !c.popped {
 			w.lookAgainLocked(&e) // it is in the window still
 		} else {
 			m.later = append(m.later, e)
@@ -157,38 +182,47 @@ func (w *Wheel) retry(failed []entry) (first bool) {
 	return first
 }
 
-// open reads a message that is to go on, and the topic that it goes to. There is no record for
-// one that has nowhere to go or is not there any more; the error of one that can't be read now
-// is of another kind than that.
-func (w *Wheel) open(e *entry, record storage.PlaceRead) (*wheelRecord, *topic.Config, error) {
+// open reads a message that is to go on into m, and returns the topic that it goes to: none for
+// one that has nowhere to go or is not there any more, and, with the reason, for one that can't be
+// read now.
+func (w *Wheel) open(m *message.Message, e *entry, record storage.PlaceRead) (*topic.Config, error) {
 	if cfg, exists := w.o.Topic(e.topic); exists && e.physical >= cfg.Birth {
-		r, err := w.read(e, record)
-		if err == nil || !errors.Is(err, storage.ErrNotFound) {
-			return r, cfg, err
+		err := w.read(m, e, record)
+		if err == nil {
+			return cfg, nil
+		}
+		if !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
 		}
 		w.o.Log.Error("a timer was dropped: its record is not there", "topic", e.topic, "due", e.due, "offset", e.offset, "at", e.physical, "err", err)
 	}
-	return nil, nil, nil
+	return nil, nil
 }
 
-// copyOf makes the copy of a message as its topic gets it. It is nil for one that is dropped.
-func (w *Wheel) copyOf(e *entry, record storage.PlaceRead) (*message.Message, error) {
-	r, cfg, err := w.open(e, record)
-	if r == nil {
-		return nil, err
+// copyOf makes the copy m of a message as its topic gets it, unless the message is to be dropped.
+func (w *Wheel) copyOf(m *message.Message, e *entry, record storage.PlaceRead) (made bool, err error) {
+	cfg, err := w.open(m, e, record)
+	if cfg == nil {
+		return false, err
 	}
-	m := &r.m
 	now := w.nowFor(e)
 	queue, _ := strconv.ParseInt(m.Properties.Value(message.PropertyRealQueue), 10, 32)
 	m.Topic, m.QueueID = cfg.Name, int32(queue)
-	m.Properties = m.Properties.Without(message.PropertyRealTopic, message.PropertyRealQueue, message.PropertySource).WithAll(
-		message.PropertyTimerEnqueueMs, strconv.FormatInt(m.StoreTimestamp, 10),
-		message.PropertyTimerDequeueMs, strconv.FormatInt(now, 10))
+	var enqueued, dequeued, source [48]byte
+	text, start := w.work.text, len(w.work.text)
+	text = m.Properties.AppendEdited(text, ofTheWheel,
+		message.PropertyTimerEnqueueMs, string(strconv.AppendInt(enqueued[:0], m.StoreTimestamp, 10)),
+		message.PropertyTimerDequeueMs, string(strconv.AppendInt(dequeued[:0], now, 10)),
+		message.PropertySource, string(e.appendSource(source[:0])))
+	m.Properties, w.work.text = message.PropertiesIn(text[start:]), text
 	if w.o.Events.Delivered != nil {
 		w.o.Events.Delivered(cfg.Name, time.Duration(now-e.due)*time.Millisecond)
 	}
-	return m, nil
+	return true, nil
 }
+
+// ofTheWheel are the properties that a message has only while it waits.
+var ofTheWheel = []string{message.PropertyRealTopic, message.PropertyRealQueue}
 
 // nowFor is the time that a message's due time is compared with.
 func (w *Wheel) nowFor(e *entry) int64 {
@@ -243,26 +277,19 @@ func (w *Wheel) endHomeless() {
 	}
 }
 
-// wheelRecord is a message of the timers' queue.
-type wheelRecord struct {
-	m   message.Message
-	due int64
-}
-
-// read decodes the record of a message and holds that it is the one: if not, it is not found.
-func (w *Wheel) read(e *entry, record storage.PlaceRead) (*wheelRecord, error) {
+// read decodes the record of a message into m and holds that it is the one: if not, it is not found.
+func (w *Wheel) read(m *message.Message, e *entry, record storage.PlaceRead) error {
 	if record.Err != nil {
-		return nil, record.Err
+		return record.Err
 	}
-	r := new(wheelRecord)
-	if _, err := message.DecodeStored(record.Bytes, &r.m); err != nil {
-		return nil, fmt.Errorf("%w: %w", storage.ErrNotFound, err)
+	if _, err := message.DecodeStored(record.Bytes, m); err != nil {
+		return fmt.Errorf("%w: %w", storage.ErrNotFound, err)
 	}
-	r.due, _ = message.TimerDue(r.m.Properties)
-	if r.m.Topic != names.WheelTimer || r.m.QueueOffset != e.offset || r.due != e.due {
-		return nil, storage.ErrNotFound
+	due, _ := message.TimerDue(m.Properties)
+	if m.Topic != names.WheelTimer || m.QueueOffset != e.offset || due != e.due {
+		return storage.ErrNotFound
 	}
-	return r, nil
+	return nil
 }
 
 // eachQueued calls each for the messages of the timers' queue from one offset to before

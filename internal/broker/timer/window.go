@@ -20,18 +20,37 @@ func (h entries) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *entries) Push(x any) { *h = append(*h, x.(entry)) }
 
 // Pop implements heap.Interface.
-func (h *entries) Pop() any {
-	last := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = entry{}
-	*h = (*h)[:len(*h)-1]
+func (h *entries) Pop() any { return h.cut() }
+
+func (h *entries) cut() entry {
+	n := len(*h) - 1
+	last := (*h)[n]
+	(*h)[n] = entry{}
+	*h = (*h)[:n]
 	return last
+}
+
+// push is heap.Push, which would allocate.
+func (h *entries) push(e entry) {
+	*h = append(*h, e)
+	heap.Fix(h, len(*h)-1)
+}
+
+// pop is heap.Pop.
+func (h *entries) pop() entry {
+	h.Swap(0, len(*h)-1)
+	first := h.cut()
+	if len(*h) > 0 {
+		heap.Fix(h, 0)
+	}
+	return first
 }
 
 // pushLocked adds a message to the window. When that gets too large, its later half is left
 // to the database.
 func (w *Wheel) pushLocked(e entry) {
 	m := &w.mu
-	heap.Push(&m.near, e)
+	m.near.push(e)
 	if len(m.near) <= w.o.Near {
 		return
 	}
@@ -55,10 +74,7 @@ func (w *Wheel) load() error {
 	from := m.edge
 	m.loading = make(map[place]struct{})
 	m.Unlock()
-	var (
-		found []entry
-		last  = noEdge
-	)
+	found, last := w.work.found[:0], noEdge
 	err := w.o.State.ScanFrom(state.Wheel, keyOfEntries, keyOfEntry(from), func(key, value []byte) error {
 		p, ok := placeOfKey(key)
 		if !ok {
@@ -79,6 +95,7 @@ func (w *Wheel) load() error {
 		}
 		return nil
 	})
+	w.work.found = found
 	m.Lock()
 	defer m.Unlock()
 	left, passed := m.loading, m.passed
@@ -95,43 +112,53 @@ func (w *Wheel) load() error {
 
 // spreadLocked moves the window's edge from one place to another. found is what the database
 // had between them when it was asked, left what has ended since, passed what was stored since,
-// which it may not have had yet; all else that waits is in memory.
+// which it may not have had yet; all else that waits is in memory. Those found are in their order.
 func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struct{}, passed changes) {
 	m := &w.mu
 	m.edge = to
-	seen := make(map[place]struct{}, len(found))
 	add := func(e entry) {
 		if _, ended := left[e.place]; ended || e.compare(from) < 0 || e.compare(to) >= 0 {
 			return
 		}
-		if _, twice := seen[e.place]; twice {
-			return
-		}
-		seen[e.place] = struct{}{}
-		if c := m.claims[e.place]; c != nil {
+		if c, claimed := m.claims[e.place]; claimed {
 			c.popped = false
+			m.claims[e.place] = c
 		}
 		if e.compare(m.edge) < 0 { // adding may have moved it
 			w.pushLocked(e)
 		}
 	}
+	found = slices.DeleteFunc(found, func(e entry) bool {
+		_, waits, known := passed.of(e.place)
+		return known && !waits || w.endedLocked(e.place)
+	})
 	for _, e := range found {
-		if _, waits, known := passed.of(e.place); !w.endedLocked(e.place) && (waits || !known) {
-			add(e)
+		add(e)
+	}
+	seen := make(map[place]struct{}) // of those that were not found
+	late := func(e entry) {
+		_, twice := seen[e.place]
+		if _, there := slices.BinarySearchFunc(found, e.place, func(f entry, p place) int { return f.compare(p) }); there || twice {
+			return
 		}
+		seen[e.place] = struct{}{}
+		add(e)
 	}
 	for p, e := range passed.puts {
 		if !w.endedLocked(p) {
-			add(e)
+			late(e)
 		}
 	}
-	w.eachUnstoredLocked(add)
+	w.eachUnstoredLocked(late)
 }
 
 // take claims the next messages that are due by what the machine's clock shows, some windows of
-// them, now being the protocol's time. full says that there may be more.
+// them, now being the protocol's time. full says that there may be more. They are good until it is
+// called again.
 func (w *Wheel) take(now, wall int64) (out []entry, full bool, err error) {
 	m := &w.mu
+	out = w.work.due[:0]
+	defer func() { w.work.due = out }()
 	bytes, most := 0, 0
 	for {
 		m.Lock()
@@ -149,16 +176,17 @@ func (w *Wheel) take(now, wall int64) (out []entry, full bool, err error) {
 			if full = len(out) == takeMost || len(out) > 0 && bytes+int(m.near[0].size) > most; full {
 				break
 			}
-			e := heap.Pop(&m.near).(entry)
+			e := m.near.pop()
 			if _, gone := m.gone[e.place]; gone {
 				delete(m.gone, e.place)
 				continue
 			}
-			if c := m.claims[e.place]; c != nil {
+			if c, claimed := m.claims[e.place]; claimed {
 				c.popped = true // it comes back when that comes to nothing
+				m.claims[e.place] = c
 				continue
 			}
-			m.claims[e.place] = &claim{entry: e, popped: true, delivery: true}
+			m.claims[e.place] = claim{entry: e, popped: true, delivery: true}
 			out = append(out, e)
 			bytes += int(e.size)
 		}
@@ -188,7 +216,7 @@ func (w *Wheel) release(p place) {
 }
 
 func (w *Wheel) releaseLocked(p place) {
-	if c := w.mu.claims[p]; c != nil {
+	if c, claimed := w.mu.claims[p]; claimed {
 		delete(w.mu.claims, p)
 		if c.popped {
 			w.giveBackLocked(c.entry)

@@ -93,19 +93,28 @@ func (p Properties) WithAll(namesAndValues ...string) Properties {
 	for _, s := range namesAndValues {
 		size += len(s) + 1
 	}
-	out := p.appendWithout(make([]byte, 0, size), func(name string) bool {
+	return Properties(p.AppendEdited(make([]byte, 0, size), nil, namesAndValues...))
+}
+
+// AppendEdited appends p to dst, each pair closed, without those of some names, and then with
+// others set as WithAll does.
+func (p Properties) AppendEdited(dst []byte, without []string, namesAndValues ...string) []byte {
+	dst = p.appendWithout(dst, func(name string) bool {
 		for i := 0; i+1 < len(namesAndValues); i += 2 {
 			if namesAndValues[i] == name {
 				return true
 			}
 		}
-		return false
+		return slices.Contains(without, name)
 	})
 	for i := 0; i+1 < len(namesAndValues); i += 2 {
-		out = appendPair(out, namesAndValues[i], namesAndValues[i+1])
+		dst = appendPair(dst, namesAndValues[i], namesAndValues[i+1])
 	}
-	return Properties(out)
+	return dst
 }
+
+// PropertiesIn is b as properties, without a copy: b must not change while they are in use.
+func PropertiesIn(b []byte) Properties { return Properties(aliased(b)) }
 
 // Without returns p without the named properties. It is p itself when none is there.
 func (p Properties) Without(names ...string) Properties {
@@ -116,20 +125,23 @@ func (p Properties) Without(names ...string) Properties {
 	if !found {
 		return p
 	}
-	return Properties(p.appendWithout(make([]byte, 0, len(p)+1), func(name string) bool {
-		return slices.Contains(names, name)
-	}))
+	return Properties(p.AppendEdited(make([]byte, 0, len(p)+1), names))
 }
 
 // appendWithout copies p pair by pair, each closed, without the names to drop.
 func (p Properties) appendWithout(dst []byte, drop func(name string) bool) []byte {
-	for rest := p; rest != ""; {
-		var pair Properties
-		pair, rest = cutPair(rest)
-		if name := nameOf(pair); pair == "" || (name != "" && drop(name)) {
-			continue
+	kept := 0 // from here on
+	for at := 0; at < len(p); {
+		end := at + endOfValue(p[at:])
+		next := min(end+1, len(p))
+		if name := nameOf(p[at:end]); end == at || (name != "" && drop(name)) {
+			dst = append(dst, p[kept:at]...)
+			kept = next
 		}
-		dst = append(append(dst, pair...), valueEnd)
+		at = next
+	}
+	if dst = append(dst, p[kept:]...); kept < len(p) && p[len(p)-1] != valueEnd {
+		dst = append(dst, valueEnd)
 	}
 	return dst
 }
