@@ -329,7 +329,7 @@ func (p *Publisher) SendBatch(r *Request, ms []*message.Message, done func([]sto
 // where the message has no room for the name. held is as in Request.
 func (p *Publisher) Restore(m *message.Message, held bool, left func(), done func(error)) {
 	m.QueueID = p.queueNow(m.Topic, m.QueueID)
-	p.store(m, m.Properties.Value(message.PropertySource), held, left, done)
+	p.store(m, held, left, done)
 }
 
 // queueNow is where a message goes that was sent to a queue some time ago. The topic may have fewer

@@ -34,7 +34,7 @@ func (p *Publisher) Redrive(r Redrive, done func(topic string, err error)) {
 		return
 	}
 	to := r.Message.Topic
-	p.store(r.Message, r.Source, false, r.Left, func(err error) { done(to, err) })
+	p.store(r.Message, false, r.Left, func(err error) { done(to, err) })
 }
 
 // redrive settles topic, queue and properties of the copy.

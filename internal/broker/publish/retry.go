@@ -74,7 +74,7 @@ func (p *Publisher) SendBack(r SendBack, done func(error)) {
 	if p.o.Events.SentBack != nil {
 		p.o.Events.SentBack(r.Group, m.Properties.Value(message.PropertyRetryTopic))
 	}
-	p.store(m, "", false, nil, func(err error) {
+	p.store(m, false, nil, func(err error) {
 		if dead != nil {
 			p.toll(dead, err)
 		}
@@ -220,7 +220,7 @@ func (p *Publisher) Retry(r Redelivery, done func(error)) {
 		done(err)
 		return
 	}
-	p.store(m, r.Source, false, r.Left, func(err error) {
+	p.store(m, false, r.Left, func(err error) {
 		if err == nil && p.o.Events.Retried != nil {
 			p.o.Events.Retried(r.Group, origin)
 		}
@@ -253,7 +253,7 @@ func (p *Publisher) DeadLetter(r Redelivery, reason string, done func(error)) {
 		done(err)
 		return
 	}
-	p.store(m, r.Source, false, r.Left, func(err error) { p.toll(dead, err); done(err) })
+	p.store(m, false, r.Left, func(err error) { p.toll(dead, err); done(err) })
 }
 
 // deadLetter is what there is to tell of one. topic is the one that the message was first

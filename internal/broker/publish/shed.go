@@ -36,11 +36,11 @@ func shed(m *message.Message) {
 }
 
 // store appends a message of the server's own making: a retry, a dead letter, a delayed
-// message that is due. source names the state that it leaves, "" for none: dispatching the
+// message that is due. Its PropertySource names the state that it leaves, if any: dispatching the
 // copy ends that state (P6). Where there is no room for the name, left ends it once the copy
 // is stored; a crash between the two repeats the message. Where there is none for a delay,
 // there is no delay.
-func (p *Publisher) store(m *message.Message, source string, held bool, left func(), done func(error)) {
+func (p *Publisher) store(m *message.Message, held bool, left func(), done func(error)) {
 	t := readTraits(m.Properties)
 	lights := p.lightsOf(m, &t)
 	t.due, _ = p.dueOf(m, &t, false) // what is no time any more is no reason to lose the message
@@ -52,7 +52,7 @@ func (p *Publisher) store(m *message.Message, source string, held bool, left fun
 		m.Properties = m.Properties.Without(message.PropertyDelay)
 		shed(m)
 	}
-	named := source == "" || left == nil || m.Properties.Value(message.PropertySource) == source
+	named := t.source == "" || left == nil || m.Properties.Has(message.PropertySource)
 	p.append(m, lights, held, func(_ storage.Placed, err error) {
 		if err == nil && !named {
 			left()

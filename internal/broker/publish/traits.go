@@ -27,6 +27,7 @@ type traits struct {
 	placed      bool   // holds offsets of further queues, which only the server gives
 	lights      []string
 	foreign     bool // holds properties that only the server writes
+	source      string
 	addKey      bool
 	half        bool  // the first half of a transaction
 	level       int32 // DELAY as a number
@@ -62,7 +63,9 @@ func readTraits(p message.Properties) (t traits) {
 			t.multi = value
 		case message.PropertyInnerMultiQueueOffset:
 			t.placed = true
-		case message.PropertyPopCheckpoint, message.PropertySource, PropertyDeadLetterReason, PropertyDeadLetterAttempts:
+		case message.PropertySource:
+			t.foreign, t.source = true, value
+		case message.PropertyPopCheckpoint, PropertyDeadLetterReason, PropertyDeadLetterAttempts:
 			t.foreign = true
 		}
 	}

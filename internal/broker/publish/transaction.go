@@ -73,7 +73,7 @@ func (p *Publisher) Commit(m *message.Message, to string, queue int32, source st
 	m.Properties = m.Properties.With(message.PropertySource, source)
 	t := readTraits(m.Properties)
 	if t.level > 0 || t.timer {
-		p.store(m, source, held, nil, done)
+		p.store(m, held, nil, done)
 		return
 	}
 	p.append(m, p.lightsOf(m, &t), held, func(_ storage.Placed, err error) { done(err) })
