@@ -31,16 +31,22 @@ func (l *Log[N]) settle(most int) {
 // takeTurn takes the turn to write what is pending, where that is not more than most. asleep says
 // that it was the sleeping writer's. It takes it from one, too, that was woken and has not begun:
 // on a busy machine that may take long. Else it has the writer woken, unless somebody writes already.
+// It has the turn before it looks: without it the writer might write and fall asleep behind the look,
+// and nobody would wake it any more.
 func (l *Log[N]) takeTurn(most int) (taken, asleep bool) {
 	if l.opt.Sync {
 		return false, false // nothing is held back, and the writer gathers
 	}
+	free := l.turn.TryLock()
 	l.mu.Lock()
 	n := len(l.mu.pending.Entries)
 	asleep = l.wakeLocked()
 	l.mu.Unlock()
-	if n > 0 && n <= most && l.turn.TryLock() {
+	if free && n > 0 && n <= most {
 		return true, asleep
+	}
+	if free {
+		l.turn.Unlock()
 	}
 	if asleep {
 		l.rouse()

@@ -198,3 +198,50 @@ func BenchmarkPropertiesGet(b *testing.B) {
 		}
 	}
 }
+
+// However a text is edited, it is what pair by pair comes of it: each closed, in their order, without
+// empty ones and without those that are taken out or set, whether readers see these or not.
+func TestAppendEdited(t *testing.T) {
+	texts := rapid.Map(rapid.SliceOf(rapid.SampledFrom([]string{"\x01", "\x02", "A", "B", "AB", "c"})),
+		func(parts []string) string { return strings.Join(parts, "") })
+	some := rapid.SampledFrom([]string{"", "A", "B", "AB", "c"})
+	rapid.Check(t, func(t *rapid.T) {
+		p, before := Properties(texts.Draw(t, "text")), texts.Draw(t, "before")
+		without := rapid.SliceOfN(some, 0, 2).Draw(t, "without")
+		set := rapid.SliceOfN(some, 0, 4).Draw(t, "set")
+		set = set[:len(set)/2*2] // names and values
+		var want strings.Builder
+		for pair := range strings.SplitSeq(string(p), "\x02") {
+			name, _, named := strings.Cut(pair, "\x01")
+			gone := slices.Contains(without, name)
+			for i := 0; i < len(set); i += 2 {
+				gone = gone || set[i] == name
+			}
+			if pair != "" && !(gone && named && name != "") {
+				want.WriteString(pair + "\x02")
+			}
+		}
+		for i := 0; i < len(set); i += 2 {
+			if set[i] != "" && set[i+1] != "" {
+				want.WriteString(set[i] + "\x01" + set[i+1] + "\x02")
+			}
+		}
+		if got := string(p.AppendEdited([]byte(before), without, set...)); got != before+want.String() {
+			t.Fatalf("%q behind %q without %q, with %q is %q, want %q", p, before, without, set, got, before+want.String())
+		}
+		if got := p.Without(without...).WithAll(set...); string(got) != want.String() {
+			t.Fatalf("%q.Without(%q).WithAll(%q) = %q, want %q", p, without, set, got, want.String())
+		}
+		if got := PropertiesIn(p.AppendEdited(nil, without)); !slices.Equal(pairs(got), pairs(p.Without(without...))) {
+			t.Fatalf("%q without %q is read as %q, want %q", p, without, pairs(got), pairs(p.Without(without...)))
+		}
+	})
+}
+
+// pairs are what a reader sees.
+func pairs(p Properties) (list []string) {
+	for name, value := range p.All() {
+		list = append(list, name+"="+value)
+	}
+	return list
+}
