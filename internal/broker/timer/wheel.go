@@ -79,7 +79,7 @@ type Wheel struct {
 	alarm *clock.Alarm
 	moved chan struct{} // a place has ended
 	flow  flow          // the loop's
-	work  work          // and its too
+	work  work          // the loop's, which no other goroutine touches
 	// waveLeast is from how many on messages that have ended are a wave.
 	waveLeast int
 	// horizon is for who wants figures.

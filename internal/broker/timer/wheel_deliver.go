@@ -33,7 +33,7 @@ func (w *Wheel) deliver(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// work is what the loop works with, kept for the next batch.
+// work is the memory that the loop works with, kept for the next batch.
 type work struct {
 	due      []entry           // taken
 	found    []entry           // loaded
@@ -45,8 +45,8 @@ type work struct {
 // textKept is the most text that is kept.
 const textKept = 1 << 20
 
-// clear lets go of what the copies were made of.
-func (k *work) clear() {
+// letGo ends a batch: what its copies were made of may be collected.
+func (k *work) letGo() {
 	clear(k.messages)
 	clear(k.copies)
 	if k.text = k.text[:0]; cap(k.text) > textKept {
@@ -59,7 +59,7 @@ func (k *work) clear() {
 func (w *Wheel) deliverBatch(ctx context.Context, due []entry, more bool) {
 	records, release := w.o.Store.ReadMany(placesOf(due))
 	defer release()
-	defer w.work.clear()
+	defer w.work.letGo()
 	copies, failed, why := w.copiesOf(due, records)
 	for len(copies) > 0 {
 		n := w.nextWindow(copies)
@@ -208,7 +208,7 @@ func (w *Wheel) copyOf(m *message.Message, e *entry, record storage.PlaceRead) (
 	now := w.nowFor(e)
 	queue, _ := strconv.ParseInt(m.Properties.Value(message.PropertyRealQueue), 10, 32)
 	m.Topic, m.QueueID = cfg.Name, int32(queue)
-	var enqueued, dequeued, source [48]byte
+	var enqueued, dequeued, source [48]byte // two numbers of 20 digits at most
 	text, start := w.work.text, len(w.work.text)
 	text = m.Properties.AppendEdited(text, ofTheWheel,
 		message.PropertyTimerEnqueueMs, string(strconv.AppendInt(enqueued[:0], m.StoreTimestamp, 10)),

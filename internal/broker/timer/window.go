@@ -135,7 +135,7 @@ func (w *Wheel) spreadLocked(from, to place, found []entry, left map[place]struc
 	for _, e := range found {
 		add(e)
 	}
-	seen := make(map[place]struct{}) // of those that were not found
+	seen := make(map[place]struct{}) // of those that were not found, which are sorted
 	late := func(e entry) {
 		_, twice := seen[e.place]
 		if _, there := slices.BinarySearchFunc(found, e.place, func(f entry, p place) int { return f.compare(p) }); there || twice {

@@ -108,7 +108,7 @@ type Log[N any] struct {
 		refuse   time.Time     // after a failed write, until when appends are refused
 		why      error         // and with what
 		failed   error         // for good
-		asleep   bool          // the writer waits for wake
+		asleep   bool          // the writer waits for wake; else it comes by itself, or somebody owes it a wake-up
 		want     int           // and for that many pending appends
 	}
 	ring    ring

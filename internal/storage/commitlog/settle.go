@@ -17,38 +17,38 @@ func (l *Log[N]) SettleAll() { l.settle(math.MaxInt) }
 // settle writes and completes what is pending, if that is not more than most, and dispatches it
 // while others may write again.
 func (l *Log[N]) settle(most int) {
-	taken, asleep := l.takeTurn(most)
+	taken, owes := l.takeTurn(most)
 	if !taken {
 		return
 	}
-	b := l.writeTurn(most, asleep)
+	b := l.writeTurn(most, owes)
 	if b != nil {
 		l.inline.Dispatch(b)
 		l.recycle(b)
 	}
 }
 
-// takeTurn takes the turn to write what is pending, where that is not more than most. asleep says
-// that it was the sleeping writer's. It takes it from one, too, that was woken and has not begun:
-// on a busy machine that may take long. Else it has the writer woken, unless somebody writes already.
-// It has the turn before it looks: without it the writer might write and fall asleep behind the look,
+// takeTurn takes the turn to write what is pending, where that is not more than most. Where the
+// writer was asleep, owes says that the caller wakes it if there is more. The turn is also taken from
+// a writer that was woken and has not begun: on a busy machine that may take long. Else takeTurn has the
+// writer woken, unless somebody writes already. It has the turn before it looks: without it the writer might write and fall asleep behind the look,
 // and nobody would wake it any more.
-func (l *Log[N]) takeTurn(most int) (taken, asleep bool) {
+func (l *Log[N]) takeTurn(most int) (taken, owes bool) {
 	if l.opt.Sync {
 		return false, false // nothing is held back, and the writer gathers
 	}
 	free := l.turn.TryLock()
 	l.mu.Lock()
 	n := len(l.mu.pending.Entries)
-	asleep = l.wakeLocked()
+	owes = l.wakeLocked()
 	l.mu.Unlock()
 	if free && n > 0 && n <= most {
-		return true, asleep
+		return true, owes
 	}
 	if free {
 		l.turn.Unlock()
 	}
-	if asleep {
+	if owes {
 		l.rouse()
 	}
 	return false, false
@@ -57,10 +57,10 @@ func (l *Log[N]) takeTurn(most int) (taken, asleep bool) {
 // writeTurn writes and completes what is pending, in the turn that the caller has taken, and
 // returns what the caller has begun to dispatch. What is written later is dispatched later, though
 // the turn is over.
-func (l *Log[N]) writeTurn(most int, asleep bool) (b *Batch[N]) {
+func (l *Log[N]) writeTurn(most int, owes bool) (b *Batch[N]) {
 	defer l.turn.Unlock()
 	defer func() {
-		if asleep {
+		if owes {
 			l.sleeps()
 		}
 	}()

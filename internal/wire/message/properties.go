@@ -93,7 +93,7 @@ func (p Properties) WithAll(namesAndValues ...string) Properties {
 	for _, s := range namesAndValues {
 		size += len(s) + 1
 	}
-	return Properties(p.AppendEdited(make([]byte, 0, size), nil, namesAndValues...))
+	return PropertiesIn(p.AppendEdited(make([]byte, 0, size), nil, namesAndValues...))
 }
 
 // AppendEdited appends p to dst, each pair closed, without those of some names, and then with
@@ -125,7 +125,7 @@ func (p Properties) Without(names ...string) Properties {
 	if !found {
 		return p
 	}
-	return Properties(p.AppendEdited(make([]byte, 0, len(p)+1), names))
+	return PropertiesIn(p.AppendEdited(make([]byte, 0, len(p)+1), names))
 }
 
 // appendWithout copies p pair by pair, each closed, without the names to drop.
