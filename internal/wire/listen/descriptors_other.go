@@ -4,8 +4,7 @@ package listen
 
 import "math"
 
-// mostDescriptors is without a limit where descriptors have no numbers.
-func mostDescriptors() int { return math.MaxInt }
+// mostSockets is without a limit where descriptors have no numbers.
+func mostSockets() int { return math.MaxInt }
 
-// nextDescriptor is not asked for anything.
-func nextDescriptor(uintptr) int { return 0 }
+func tooManySockets(uintptr, int) bool { return false }

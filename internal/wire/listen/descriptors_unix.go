@@ -12,8 +12,8 @@ import (
 // or three quarters of all where those are fewer.
 const forFiles = 768
 
-// mostDescriptors is how many may be in use when a connection is taken.
-func mostDescriptors() int {
+// mostSockets is how many may be open when a connection is taken.
+func mostSockets() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return math.MaxInt
@@ -22,12 +22,24 @@ func mostDescriptors() int {
 	return max(all-forFiles, all/4)
 }
 
-// nextDescriptor is the lowest that is free, of which fd is none.
-func nextDescriptor(fd uintptr) int {
+// tooManySockets reports whether most are open, of which fd is one, or no descriptor is left. The
+// system gives the lowest number that is free, so only where that is not below most can so many be
+// open. Then they are counted, and files are not: those have what was left to them.
+func tooManySockets(fd uintptr, most int) bool {
 	next, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return math.MaxInt
+		return true
 	}
 	unix.Close(next)
-	return next
+	if next < most {
+		return false
+	}
+	sockets := 0
+	for fd := range next {
+		var s unix.Stat_t
+		if unix.Fstat(fd, &s) == nil && s.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			sockets++
+		}
+	}
+	return sockets >= most
 }

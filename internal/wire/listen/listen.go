@@ -33,7 +33,7 @@ type Splitter struct {
 
 	inner          net.Listener
 	tls            *tls.Config
-	most           int // descriptors that connections may take
+	most           int // sockets that may be open
 	grpc, remoting *side
 	tasks          lifecycle.Tasks
 }
@@ -41,7 +41,7 @@ type Splitter struct {
 // New returns a splitter of inner's connections. Without a TLS configuration, connections
 // that begin a TLS handshake are closed.
 func New(inner net.Listener, config *tls.Config) *Splitter {
-	s := &Splitter{Patience: defaultPatience, inner: inner, tls: config, most: mostDescriptors()}
+	s := &Splitter{Patience: defaultPatience, inner: inner, tls: config, most: mostSockets()}
 	s.grpc, s.remoting = newSide(inner.Addr()), newSide(inner.Addr())
 	return s
 }
@@ -106,16 +106,14 @@ func (s *Splitter) Run(ctx context.Context) error {
 var errCrowded = errors.New("as many connections are open as the limit of open files allows; the rest is for files")
 
 // crowded reports whether a connection has taken a descriptor that files need: without any, nothing
-// can be stored. The system gives the lowest number that is free, so the next one says how many are
-// in use. That of the connection itself does not: it is free again and again where a poller
-// duplicates it.
+// can be stored.
 func (s *Splitter) crowded(nc net.Conn) (yes bool) {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {
 		return false
 	}
 	if raw, err := tcp.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { yes = nextDescriptor(fd) >= s.most })
+		_ = raw.Control(func(fd uintptr) { yes = tooManySockets(fd, s.most) })
 	}
 	return yes
 }
