@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/storage/state"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
@@ -24,6 +25,9 @@ func (t *Timer) Import(text []byte) error {
 		return errors.New("read delay offsets: there is no offsetTable")
 	}
 	t.mu.Lock()
+	for n := range in.OffsetTable { // more than are delivered now, maybe
+		t.have(min(int(n), config.MostDelays))
+	}
 	for i := range t.mu.level {
 		l := &t.mu.level[i]
 		l.done = max(0, in.OffsetTable[int32(i+1)])

@@ -325,3 +325,39 @@ func TestStampsAheadOfTheClock(t *testing.T) {
 		}
 	}
 }
+
+// A start with fewer levels than the server had whose files it takes over keeps the progress of
+// the others too: what they have delivered does not come again when they are back.
+func TestImportKnowsLevelsThatAreMissing(t *testing.T) {
+	f := newFixture(t)
+	f.send("a", "5")
+	f.log.clock.Advance(2 * time.Minute)
+	delivered := copyOf("a", 5, 0)
+	f.expect(delivered)
+	text, err := f.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.stop()
+
+	f.fs = vfs.NewMem() // the state is this server's alone
+	f.db = f.openState()
+	t.Cleanup(func() { f.db.Close() })
+	live := config.NewLive(config.DefaultBroker())
+	few := publish.New(publish.Options{Store: f.log, Topics: f.topics, Broker: live, Levels: publish.DefaultLevels()[:2]})
+	fewer, err := Open(Options{Store: f.log, State: f.db, Publish: few, Topic: f.topics.Get, Clock: f.log.clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fewer.Import(text); err != nil {
+		t.Fatal(err)
+	}
+	fewer.Clamp()
+	fewer.alarm.Stop()
+	if n, err := fewer.Waiting(); err != nil || n["T"] != 0 {
+		t.Errorf("%v wait, %v", n, err)
+	}
+	f.start()
+	f.log.clock.Advance(2 * time.Minute)
+	f.expect(delivered)
+}
