@@ -383,9 +383,7 @@ func (s submission) fail(err error) {
 }
 
 // RunSync is the loop of the real syncs under asynchronous flush. It sleeps while nothing
-// was written, and lets one interval pass between two syncs. A sync that fails is the end,
-// as it is for the log: what the disk holds is not known any more, a later sync that
-// succeeds would prove nothing, and nobody would be told of what is lost with the power.
+// was written, and lets one interval pass between two syncs.
 func (d *DB) RunSync(ctx context.Context) error {
 	pause := time.NewTimer(0)
 	if !pause.Stop() {
@@ -403,9 +401,7 @@ func (d *DB) RunSync(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := d.wal.syncAll(); err != nil {
-			err = fmt.Errorf("sync state: %w", err)
-			d.fail(err)
+		if err := d.Sync(); err != nil {
 			return err
 		}
 	}

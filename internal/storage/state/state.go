@@ -256,8 +256,18 @@ func (d *DB) ScanFrom(s Space, prefix, from []byte, each func(key, value []byte)
 	return nil
 }
 
-// Sync makes everything durable that was answered so far, whatever the policy.
-func (d *DB) Sync() error { return d.wal.syncAll() }
+// Sync makes everything durable that was answered so far, whatever the policy. One that fails is
+// the end, as it is for the log: what the disk holds is not known any more, a later sync that
+// succeeds would prove nothing, and nobody would be told of what is lost with the power.
+func (d *DB) Sync() error {
+	if failed := d.failed.Load(); failed != nil {
+		return *failed
+	}
+	if err := d.wal.syncAll(); err != nil {
+		return d.fail(fmt.Errorf("sync state: %w", err))
+	}
+	return nil
+}
 
 // Close commits what is queued, syncs and closes. The loops must have ended. After a
 // failed commit Pebble may hold locks for ever, and without any room it would fail while it

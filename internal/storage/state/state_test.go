@@ -466,6 +466,37 @@ func TestFailedSyncEndsTheDatabase(t *testing.T) {
 	}
 }
 
+// A sync that is asked for, before a checkpoint for one, is no different: the next one would succeed
+// without what the system has given up.
+func TestFailedSyncIsNotTriedAgain(t *testing.T) {
+	var broken atomic.Bool
+	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".log") && op.Kind == errorfs.OpFileSyncData && broken.Swap(false) {
+			return errorfs.ErrInjected
+		}
+		return nil
+	})
+	d, err := Open(Options{FS: errorfs.Wrap(vfs.NewMem(), inject), Dir: "state", SyncInterval: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Commit(put(d, "k", "v")); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	for n := range 2 {
+		if err := d.Sync(); !errors.Is(err, errorfs.ErrInjected) {
+			t.Errorf("sync %d said %v", n, err)
+		}
+	}
+	if err := d.Commit(put(d, "k", "w")); !errors.Is(err, errorfs.ErrInjected) {
+		t.Errorf("a commit after the failed sync was answered with %v", err)
+	}
+	if err := d.Close(); !errors.Is(err, errorfs.ErrInjected) {
+		t.Errorf("the close said %v", err)
+	}
+}
+
 // TestAfterLog: under asynchronous flush a batch that ends what has its successor in the log
 // is written after the log is durable, and not at all when it can't be.
 func TestAfterLog(t *testing.T) {
