@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -177,7 +178,7 @@ func TestTwoCutsInARow(t *testing.T) {
 	// First cut: record 5 is torn, 6 to 9 are whole behind it.
 	tear(t, fs, segment, placed[5].PhysicalOffset+20, make([]byte, 40))
 	o.FS = fs
-	var told strings.Builder
+	var told warnings
 	o.Log = slog.New(slog.NewTextHandler(&told, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if s, err = storetest.TryOpen(t, o); err != nil {
 		t.Fatal(err)
@@ -205,6 +206,24 @@ func TestTwoCutsInARow(t *testing.T) {
 	if end := again.PhysicalOffset + int64(again.Size); s2.LogMax() != end {
 		t.Fatalf("the log ends at %d, want %d", s2.LogMax(), end)
 	}
+}
+
+// warnings is a log that the engine's loops still write to while it is read.
+type warnings struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *warnings) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(b)
+}
+
+func (w *warnings) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
 
 // The last log file may have been left shorter, as a copy or a crash while it was made
