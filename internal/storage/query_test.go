@@ -82,7 +82,10 @@ func TestKeysOfOneHash(t *testing.T) {
 	few, fewOldest := reads(1000)
 	many, manyOldest := reads(8000)
 	t.Logf("reads of the appends %d and %d, of the query for the oldest key %d and %d", few, many, fewOldest, manyOldest)
-	if many > 9*few+9 || manyOldest > 9*fewOldest+9 {
+	if many > 80 { // a checkpoint beside them may have some pages read again
+		t.Error("appends read what was there before")
+	}
+	if manyOldest > 9*fewOldest+9 {
 		t.Error("eight times the keys take more than eight times the reads")
 	}
 }
