@@ -34,16 +34,8 @@ func messageCommand(r *remote) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.open()
 		defer r.close()
-		all, err := r.census(c.Context())
-		if err != nil {
-			return err
-		}
-		at, err := r.route(c.Context(), args[0])
-		if err != nil {
-			return err
-		}
 		found := false
-		err = all.eachOf(c.Context(), at, func(broker queues) error {
+		all, err := r.eachOf(c.Context(), args[0], func(broker queues) error {
 			list, err := r.query(c.Context(), broker.addr, args[0], args[1], limit)
 			if err != nil {
 				return err

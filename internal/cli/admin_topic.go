@@ -47,16 +47,9 @@ func topicShow(r *remote) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r.open()
 		defer r.close()
-		all, err := r.census(c.Context())
-		if err != nil {
-			return err
-		}
-		at, err := r.route(c.Context(), args[0])
-		if err != nil {
-			return err
-		}
 		s := topicStanding{remote: r, topic: args[0], groups: map[string]bool{}}
-		if err := all.eachOf(c.Context(), at, func(broker queues) error { return s.ask(c, broker) }); err != nil {
+		all, err := r.eachOf(c.Context(), args[0], func(broker queues) error { return s.ask(c, broker) })
+		if err != nil {
 			return err
 		}
 		s.print(c)

@@ -95,6 +95,19 @@ func (c *census) eachOf(ctx context.Context, route []queues, ask func(queues) er
 	})
 }
 
+// eachOf asks the brokers that have a topic, as far as they are there; who is missing, the census says.
+func (r *remote) eachOf(ctx context.Context, topic string, ask func(queues) error) (*census, error) {
+	all, err := r.census(ctx)
+	if err != nil {
+		return nil, err
+	}
+	route, err := r.route(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	return all, all.eachOf(ctx, route, ask)
+}
+
 // incomplete is the error of what is not everything, nil if nobody was missing.
 func (c *census) incomplete(what string) error {
 	if len(c.missing) == 0 {
