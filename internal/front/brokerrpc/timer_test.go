@@ -134,6 +134,7 @@ func TestTimersAreListed(t *testing.T) {
 	for i, topic := range []string{"T", "U", "T", "T"} {
 		n.send(topic, 0, "x", "UNIQ_KEY\x01k"+strconv.Itoa(i)+"\x02TIMER_DELAY_SEC\x01"+strconv.Itoa(100-i)+"\x02")
 	}
+	until(t, "all timers to be indexed", func() bool { return n.Wheel.Counts()["T"] == 3 && n.Wheel.Counts()["U"] == 1 })
 	ask := func(topic string, limit int32) string {
 		var timers remoting.Timers
 		if err := remoting.Unmarshal(n.ok(remoting.ReqBolideGetTimers, &remoting.GetTimersRequest{Topic: topic, Limit: limit}, nil, nil), &timers); err != nil {

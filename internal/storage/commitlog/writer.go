@@ -220,16 +220,23 @@ func (l *Log[N]) writeChunks(b *taken[N]) error {
 	return nil
 }
 
-// allocateAhead is how much room is asked for at a time.
-const allocateAhead = 16 << 20
+// Room is asked for ahead: as much again as the file holds, between these bounds. A small
+// store stays small, and a large one asks seldom.
+const (
+	leastAhead = 1 << 20
+	mostAhead  = 128 << 20
+)
 
-// allocate asks the file system for room before it is written, so that a sync has less to
-// record. It is a hint: a system that can't, or has no room, says so at the write.
+// allocate asks the file system for room before it is written. A sync then has less to
+// record, and a write need not wait while the system finds room for earlier ones: that was
+// 7 to 20 ms on ext4. It is a hint: a system that can't, or has no room, says so at the write.
 func (l *Log[N]) allocate(from, end int64) {
-	if !l.opt.Sync || end <= l.allocated {
+	if end <= l.allocated {
 		return
 	}
-	l.allocated = min(end+allocateAhead, l.set.Base(from)+l.opt.Size)
+	base := l.set.Base(from)
+	ahead := min(max(end-base, leastAhead), mostAhead)
+	l.allocated = min(end+ahead, base+l.opt.Size)
 	l.set.Preallocate(from, l.allocated-from)
 }
 
