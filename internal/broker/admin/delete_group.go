@@ -6,13 +6,17 @@ import (
 
 	"github.com/bolidemq/bolide/internal/broker/group"
 	"github.com/bolidemq/bolide/internal/storage/state"
+	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
 // DeleteGroup removes a group with its offsets, POP state, locks and request modes
 // (R100): a group of the same name that comes later begins anew. Its retry and dead
 // letter topics are topics of their own and stay until somebody deletes them. One that
-// does not exist is no error.
+// does not exist is no error; one of the server's own does not go.
 func (a *Admin) DeleteGroup(name string) error {
+	if names.IsSystemGroup(name) {
+		return fmt.Errorf("%w: %s", group.ErrSystemGroup, name)
+	}
 	if err := a.o.State.Full(); err != nil { // the batch is made by changing what is in memory
 		return fmt.Errorf("delete group %s: %w", name, err)
 	}

@@ -20,6 +20,7 @@ var (
 	ErrNotFound    = errors.New("subscription group does not exist")
 	ErrIllegalName = errors.New("illegal group name")
 	ErrIllegal     = errors.New("illegal group configuration")
+	ErrSystemGroup = errors.New("group is a system group")
 )
 
 // RetryPolicy is how long a message waits before each further attempt.

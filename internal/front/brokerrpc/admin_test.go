@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bolidemq/bolide/internal/wire/names"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
 )
 
@@ -91,6 +92,21 @@ func TestDeletedGroupBeginsAnew(t *testing.T) {
 		t.Error("offsets outlive the group")
 	}
 	n.ok(remoting.ReqDeleteSubscriptionGroup, &remoting.DeleteSubscriptionGroupRequest{GroupName: "never was"}, nil, nil)
+}
+
+// The groups that the servers and their tools use stay, whoever asks for their end.
+func TestSystemGroupsStay(t *testing.T) {
+	n := newNode(t)
+	for _, name := range append(names.SystemGroups(), names.SystemGroupPrefix+"X") {
+		_, before := n.Groups.Get(name)
+		r := n.call(remoting.ReqDeleteSubscriptionGroup, &remoting.DeleteSubscriptionGroupRequest{GroupName: name, CleanOffset: true}, nil)
+		if r.Code != remoting.ResInvalidParameter || !strings.Contains(r.Remark, "system group: "+name) {
+			t.Errorf("delete %s: %d %s", name, r.Code, r.Remark)
+		}
+		if _, after := n.Groups.Get(name); after != before {
+			t.Errorf("%s was there: %t, is there: %t", name, before, after)
+		}
+	}
 }
 
 // A topic's name becomes the name of a folder that is removed: none that could lead

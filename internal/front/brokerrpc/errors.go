@@ -118,6 +118,7 @@ var codes = []struct {
 	{err: group.ErrNotFound, code: remoting.ResSubscriptionGroupNotExist},
 	{err: group.ErrIllegalName, code: remoting.ResInvalidParameter},
 	{err: group.ErrIllegal, code: remoting.ResInvalidParameter},
+	{err: group.ErrSystemGroup, code: remoting.ResInvalidParameter},
 
 	{err: admin.ErrIllegal, code: remoting.ResSystemError},
 	{err: admin.ErrRetryTopic, code: remoting.ResNoPermission},
