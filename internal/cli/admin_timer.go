@@ -35,6 +35,7 @@ func timerCommand(r *remote) *cobra.Command {
 		Example: "  bolide admin timer\n" +
 			"  bolide admin timer orders --limit 100 --json",
 	}
+	c.AddCommand(timerRecall(r))
 	numberVar(c.Flags(), &limit, "limit", 10, 0, 10_000, "`NUMBER` of messages to list, the next ones")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line and broker")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,10 @@ const maxLine = 4 << 20
 type produceFlags struct {
 	remote
 	messageFlags
-	body string
-	turn int32 // round robin over the queues
-	made bool  // the first send makes the topic
+	body   string
+	asJSON bool
+	turn   int32 // round robin over the queues
+	made   bool  // the first send makes the topic
 }
 
 func produceCommand() *cobra.Command {
@@ -38,15 +40,19 @@ func produceCommand() *cobra.Command {
 		Long: "Sends one message with --body, or every line of standard input, and prints their ids. Empty lines are\n" +
 			"left out, since brokers refuse messages without a body, and counted on standard error. A topic that does\n" +
 			"not exist is made by the first message that a broker takes, with a word about it there. Messages without\n" +
-			"a message group go to all queues of all brokers in turn, from any one on.",
+			"a message group go to all queues of all brokers in turn, from any one on. With --json each id has its\n" +
+			"broker, queue and offset with it, or, where the message waits for its time, the recallHandle with which\n" +
+			"bolide admin timer recall takes it back.",
 		Example: "  bolide produce orders --body hello --tag new\n" +
 			"  bolide produce orders --message-group order-1 < lines.txt\n" +
-			"  bolide produce reminders --body wake --delay 90m",
+			"  bolide produce reminders --body wake --delay 90m\n" +
+			"  bolide produce reminders --body wake --delay 90m --json | jq -r .recallHandle",
 		Args: one("TOPIC"),
 	}
 	f.remote.flags(c)
 	c.Flags().StringVarP(&f.body, "body", "b", "", "send this `TEXT` instead of standard input's lines")
 	f.messageFlags.flags(c)
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object a line and message, not its id alone")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		properties, err := f.read(c)
 		if err != nil {
@@ -147,11 +153,12 @@ func (f *produceFlags) choose(at []queues) (broker queues, queue int32) {
 func (f *produceFlags) send(c *cobra.Command, topic string, at []queues, properties message.Properties, body []byte) error {
 	broker, queue := f.choose(at)
 	id := message.NewUniqueID()
-	_, err := f.call(c.Context(), broker.addr, remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
+	properties = f.own(properties, id, time.Now())
+	answer, err := f.call(c.Context(), broker.addr, remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
 		V2: true, ProducerGroup: producerGroup, Topic: topic,
 		DefaultTopic: names.AutoCreate, DefaultTopicQueueNums: 8,
 		QueueID: queue, BornTimestamp: time.Now().UnixMilli(),
-		Properties: string(f.own(properties, id, time.Now())),
+		Properties: string(properties),
 	}, body)
 	if err != nil {
 		return err
@@ -160,8 +167,31 @@ func (f *produceFlags) send(c *cobra.Command, topic string, at []queues, propert
 		f.made = false
 		fmt.Fprintf(c.ErrOrStderr(), "topic %s was new: %s has made it\n", topic, broker.broker)
 	}
+	if f.asJSON {
+		return printSent(c.OutOrStdout(), id, broker.broker, answer, properties.Has(message.PropertyTimerDeliverMs))
+	}
 	fmt.Fprintln(c.OutOrStdout(), id)
 	return nil
+}
+
+// printSent prints where a message is as one line of JSON. One that waits for its time has no
+// place in its topic yet, and a handle to take it back.
+func printSent(out io.Writer, id, broker string, answer *remoting.Command, waits bool) error {
+	var placed remoting.SendMessageResponse
+	if err := answer.Decode(&placed); err != nil {
+		return fmt.Errorf("answer of %s: %w", broker, err)
+	}
+	line := struct {
+		ID           string `json:"id"`
+		Broker       string `json:"broker"`
+		Queue        *int32 `json:"queue,omitempty"`
+		Offset       *int64 `json:"offset,omitempty"`
+		RecallHandle string `json:"recallHandle,omitempty"`
+	}{ID: id, Broker: broker, RecallHandle: placed.RecallHandle}
+	if !waits {
+		line.Queue, line.Offset = &placed.QueueID, &placed.QueueOffset
+	}
+	return json.NewEncoder(out).Encode(line)
 }
 
 // eachLine calls do with every line, without its end; what goes wrong is said with its number.

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bolidemq/bolide/internal/wire/message"
+	"github.com/bolidemq/bolide/internal/wire/remoting"
+)
+
+// timerRecall takes back a message that waits for its time.
+func timerRecall(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "recall HANDLE",
+		Short: "Take back a message before its time of delivery",
+		Long: "Takes back a message that waits for a time of its own. HANDLE is the recallHandle that its sender was\n" +
+			"answered with; it names broker, topic and message. After its time it is too late, which is an error.\n" +
+			"What is taken back is never delivered; to take it back again changes nothing and succeeds. Messages in\n" +
+			"delay levels have no handle.",
+		Example: "  handle=$(bolide produce reminders --body wake --delay 90m --json | jq -r .recallHandle)\n" +
+			"  bolide admin timer recall \"$handle\"",
+		Args: one("HANDLE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			h, err := message.ParseRecallHandle(args[0])
+			if err != nil {
+				return fmt.Errorf("%w; bolide produce --delay or --at prints handles with --json", err)
+			}
+			r.open()
+			defer r.close()
+			at, err := r.brokerNamed(c, h.Broker, "where the message waits")
+			if err != nil {
+				return err
+			}
+			_, err = r.call(c.Context(), at.addr, remoting.ReqRecallMessage, &remoting.RecallMessageRequest{
+				ProducerGroup: producerGroup, Topic: h.Topic, RecallHandle: args[0]}, nil)
+			var refused *refusal
+			if errors.As(err, &refused) && refused.code != remoting.ResRequestCodeNotSupported {
+				return fmt.Errorf("message %s of topic %s is not taken back: %w", h.UniqKey, h.Topic, err)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "message %s of topic %s, for %s, is taken back\n", h.UniqKey, h.Topic, time.UnixMilli(h.Due).Format(time.DateTime))
+			return nil
+		},
+	}
+}
+
+// brokerNamed finds the master of a name; why says what it is wanted for.
+func (r *remote) brokerNamed(c *cobra.Command, name, why string) (master, error) {
+	all, err := r.census(c.Context())
+	if err != nil {
+		return master{}, err
+	}
+	i := slices.IndexFunc(all.brokers, func(b master) bool { return b.broker == name })
+	if i >= 0 {
+		return all.brokers[i], nil
+	}
+	if err := all.incomplete(fmt.Sprintf("broker %s, %s, is not there", name, why)); err != nil {
+		return master{}, err
+	}
+	return master{}, fmt.Errorf("name server %s knows no broker %s, %s", r.namesrv, name, why)
+}
