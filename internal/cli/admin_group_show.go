@@ -139,13 +139,18 @@ func (s *standing) askBegun(ctx context.Context, b master, q *queueStanding) err
 		return err
 	}
 	q.begun = false
+	q.low, err = s.first(ctx, b, q.MessageQueue)
+	return err
+}
+
+// first is the first offset of a queue.
+func (r *remote) first(ctx context.Context, b master, q remoting.MessageQueue) (int64, error) {
 	var low remoting.GetMinOffsetResponse
-	answer, err := s.call(ctx, b.addr, remoting.ReqGetMinOffset, &remoting.GetMinOffsetRequest{Topic: q.Topic, QueueID: q.QueueID, BrokerName: b.broker}, nil)
+	answer, err := r.call(ctx, b.addr, remoting.ReqGetMinOffset, &remoting.GetMinOffsetRequest{Topic: q.Topic, QueueID: q.QueueID, BrokerName: b.broker}, nil)
 	if err == nil {
 		err = answer.Decode(&low)
 	}
-	q.low = low.Offset
-	return err
+	return low.Offset, err
 }
 
 // askWaiting counts the group's suspended requests for messages; a broker that does not tell
@@ -261,9 +266,10 @@ func counted[N whole](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// progress asks one broker how far a group has come; topic "" is all.
+// progress asks one broker how far a group has come; topic "" is all that it has to do with, and
+// one is of a group that does not subscribe to it, too.
 func (r *remote) progress(ctx context.Context, addr, group, topic string) (map[remoting.MessageQueue]remoting.OffsetWrapper, error) {
-	answer, err := r.call(ctx, addr, remoting.ReqGetConsumeStats, &remoting.GetConsumeStatsRequest{ConsumerGroup: group, Topic: topic}, nil)
+	answer, err := r.call(ctx, addr, remoting.ReqGetConsumeStats, &remoting.GetConsumeStatsRequest{ConsumerGroup: group, Topic: topic, TopicList: topic}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -77,12 +77,3 @@ func TestGroupDelete(t *testing.T) {
 		t.Errorf("its offsets are there:\n%s", got)
 	}
 }
-
-// TestResetWantsATime: an offset, which is no place in all queues, is not taken for a time of 1970.
-func TestResetWantsATime(t *testing.T) {
-	f := startFake(t)
-	got := runLine(t, 1, "admin", "group", "reset", "billing", "orders", "--to", "1207", "-n", f.addr)
-	if got != "bolide: --to 1207 would be a time in 1970: it is a time in milliseconds, not an offset\n" {
-		t.Error(got)
-	}
-}
