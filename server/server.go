@@ -24,7 +24,7 @@ type Options struct {
 	// (9876, 10911, 8081, 8080) on all addresses.
 	NamesrvAddr, BrokerAddr, GRPCAddr, ProxyAddr string
 
-	MetricsAddr string // HOST:PORT of the page that Prometheus reads; empty is none
+	MetricsAddr string // HOST:PORT of the page that Prometheus reads, /health and /ready; empty is none
 
 	Advertise string // HOST:PORT that clients are told, where they can't reach what is listened on
 

@@ -183,6 +183,15 @@ func (b *Broker) Quiesce() {
 	b.State.Quiesce()
 }
 
+// Refusal is why messages are refused now, whatever their topic: the disk is full, or the log
+// has failed. It is nil when they are taken.
+func (b *Broker) Refusal() error {
+	if err := b.State.Look(); err != nil {
+		return err
+	}
+	return b.Store.Refusal()
+}
+
 // Close writes what is only in memory and closes the files. The loops must have ended.
 func (b *Broker) Close() error {
 	b.Quiesce()

@@ -77,6 +77,9 @@ func (f *serverFlags) command(name, short string) *cobra.Command {
 	if roles.Namesrv {
 		fs.StringVar(&f.NamesrvAddr, "namesrv-addr", "", "`HOST:PORT` of the name server (default :9876; port 0: any free one)")
 	}
+	if !roles.Broker {
+		fs.StringVar(&f.MetricsAddr, "metrics-addr", "", "`HOST:PORT` of the pages /health and /ready (default none)")
+	}
 	if roles.Broker {
 		fs.StringVar(&f.BrokerAddr, "broker-addr", "", "`HOST:PORT` of the broker (default :10911, and the VIP channel two below it)")
 		others := "`HOST:PORT,...` of other name servers to register with"
@@ -84,7 +87,7 @@ func (f *serverFlags) command(name, short string) *cobra.Command {
 			others = "`HOST:PORT,...` of the name servers to register with (default: namesrvAddr of a file, else NAMESRV_ADDR of the environment)"
 		}
 		fs.StringSliceVar(&f.Namesrvs, "namesrv", nil, others)
-		fs.StringVar(&f.MetricsAddr, "metrics-addr", "", "`HOST:PORT` of the page that Prometheus reads (default none; Apache's port is 5557)")
+		fs.StringVar(&f.MetricsAddr, "metrics-addr", "", "`HOST:PORT` of the page that Prometheus reads, and of /health and /ready (default none; Apache's port is 5557)")
 		fs.StringVar(&f.Advertise, "advertise", "", "`HOST:PORT` that clients are told, where they can't reach what is listened on")
 	}
 	if roles.Proxy {

@@ -26,9 +26,14 @@ type server struct {
 
 func startOn(t *testing.T, fs vfs.FS, dir string) *server {
 	t.Helper()
-	n, err := Start(t.Context(), Options{Roles: All, Data: dir, FS: fs, Log: slog.New(slog.DiscardHandler),
+	return startWith(t, Options{Roles: All, Data: dir, FS: fs, Log: slog.New(slog.DiscardHandler),
 		NamesrvAddr: "127.0.0.1:0", BrokerAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", ProxyAddr: "127.0.0.1:0",
 		Settings: config.FromMap(map[string]string{"mappedFileSizeCommitLog": "33554432", "maxHashSlotNum": "10000", "maxIndexNum": "40000"})})
+}
+
+func startWith(t *testing.T, o Options) *server {
+	t.Helper()
+	n, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,14 +27,19 @@ func (n *Node) listenMetrics(ctx context.Context) error {
 	return nil
 }
 
-// serveMetrics serves it until the connections end.
+// serveMetrics serves it from here on until everything else has ended: who asks whether the
+// node is ready gets an answer while it starts and stops too.
 func (n *Node) serveMetrics() {
 	if n.metrics == nil {
 		return
 	}
-	server := &http.Server{Handler: metrics.Handler(n.parts.broker), ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+	pages := metrics.Options{Failed: n.hasFailed, Troubles: n.troubles}
+	if n.o.Roles.Broker {
+		pages.Figures = n.figures
+	}
+	server := &http.Server{Handler: metrics.Handler(pages), ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug)}
-	n.edge.Go("metrics", func(ctx context.Context) error {
+	n.pages.Go("metrics", func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
 		if err := server.Serve(n.metrics); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
@@ -42,4 +47,14 @@ func (n *Node) serveMetrics() {
 		}
 		return nil
 	})
+}
+
+// figures is the page of the broker, which stays open while it is made.
+func (n *Node) figures() ([]byte, error) {
+	n.standing.RLock()
+	defer n.standing.RUnlock()
+	if n.standing.broker == nil {
+		return nil, metrics.ErrNone
+	}
+	return metrics.Page(n.standing.broker)
 }

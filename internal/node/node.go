@@ -37,8 +37,11 @@ type Node struct {
 	vip      *transport.Server // refuses what that port does not serve
 	grpc     *h2.Server
 
+	standing standing
+
 	inner *lifecycle.Group // store, broker, name server
 	edge  *lifecycle.Group // connections
+	pages *lifecycle.Group // the metrics page and its like
 
 	stopOnce sync.Once
 	stopped  error
@@ -48,7 +51,8 @@ type Node struct {
 func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	o.fill()
 	n := &Node{o: o, log: o.Log, inner: lifecycle.New(o.Log)}
-	n.edge = n.inner.Part()
+	n.edge, n.pages = n.inner.Part(), n.inner.Part()
+	n.standing.phase = starting
 	defer func() {
 		if err != nil {
 			n.abandon()
@@ -82,6 +86,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	if err := n.listenMetrics(ctx); err != nil {
 		return nil, err
 	}
+	n.serveMetrics()
 	if n.announced, err = announce(o.Advertise, n.brokerAddress(), machineAddresses()); err != nil {
 		return nil, err
 	}
@@ -92,7 +97,6 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		n.inner.Go(l.name, l.run)
 	}
 	n.serve(certificates.Config())
-	n.serveMetrics()
 	if err := n.parts.register(n.edge); err != nil {
 		return nil, err
 	}
@@ -101,6 +105,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 			return nil, err
 		}
 	}
+	n.standing.serves(n.parts.broker)
 	n.report(warnings)
 	return n, nil
 }
@@ -136,13 +141,15 @@ func (n *Node) Stop(ctx context.Context) error {
 }
 
 func (n *Node) stop(ctx context.Context) error {
+	n.standing.stops()
 	if n.o.ReadyFile != "" {
 		_ = os.Remove(n.o.ReadyFile)
 	}
 	err := n.edge.Stop()
 	n.parts.answerWaiting()
-	err = errors.Join(err, n.drain(ctx), n.inner.Stop(), n.parts.close(), n.data.close())
-	return err
+	err = errors.Join(err, n.drain(ctx), n.inner.Stop())
+	n.standing.closing()
+	return errors.Join(err, n.parts.close(), n.pages.Stop(), n.data.close())
 }
 
 // drain lets running requests end.
@@ -182,6 +189,7 @@ func (n *Node) abandon() {
 	}
 	_ = n.inner.Stop()
 	_ = n.parts.close()
+	_ = n.pages.Stop()
 	if n.data != nil {
 		_ = n.data.close()
 	}

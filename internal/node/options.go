@@ -26,7 +26,7 @@ type Options struct {
 	// all addresses.
 	NamesrvAddr, BrokerAddr, GRPCAddr, ProxyAddr string
 
-	MetricsAddr string // HOST:PORT of the metrics page; empty is none
+	MetricsAddr string // HOST:PORT of the metrics page, /health and /ready; empty is none
 
 	Advertise string   // HOST:PORT that clients are told, where they can't reach what we listen on
 	Namesrvs  []string // name servers to register with, besides the own one

@@ -12,8 +12,10 @@ func (n *Node) report(warnings []string) {
 	for _, l := range n.listeners {
 		fmt.Fprintf(n.o.Out, "listening on %s (%s: %s)\n", l.Addr(), strings.Join(l.names, ", "), l.says)
 	}
-	if n.metrics != nil {
+	if n.metrics != nil && n.o.Roles.Broker {
 		fmt.Fprintf(n.o.Out, "metrics on http://%s/metrics\n", n.metrics.Addr())
+	} else if n.metrics != nil {
+		fmt.Fprintf(n.o.Out, "readiness on http://%s/ready\n", n.metrics.Addr())
 	}
 	if n.o.Roles.Broker {
 		fmt.Fprintf(n.o.Out, "announces %s (%s)\n", n.announced, n.announced.why)

@@ -122,6 +122,14 @@ func (e *Engine) admit() error {
 	return nil
 }
 
+// Refusal is why appends are refused now, nil when they are not.
+func (e *Engine) Refusal() error {
+	if err := e.admit(); err != nil {
+		return err
+	}
+	return e.log.Refusal()
+}
+
 // AppendBatch puts all of ms, for one topic and queue, side by side with consecutive
 // queue offsets, or none of them.
 func (e *Engine) AppendBatch(ms []*message.Message, done func([]Placed, error)) {

@@ -1,5 +1,7 @@
 // Package metrics is the page that Prometheus reads: what a broker's tables say at the
-// moment of the question, under the names of Apache RocketMQ's exporter.
+// moment of the question, under the names of Apache RocketMQ's exporter. Beside it are the
+// pages for who starts servers and sends others to them: whether this one lives, and whether
+// it is ready.
 //
 // Invariants: nothing is counted or kept for this page while nobody asks for it; a group's
 // figures are exact: each message of its topics is ready, blocked, in flight or done, and
@@ -18,12 +20,35 @@ import (
 	"github.com/bolidemq/bolide/internal/broker"
 )
 
-// Handler answers GET /metrics with the page of a broker, and says where it is otherwise.
-func Handler(b *broker.Broker) http.Handler {
+// Options are what the pages ask.
+type Options struct {
+	// Figures makes the page for Prometheus; ErrNone says that there is no broker to ask now.
+	// nil: there never is one, and no such page.
+	Figures func() ([]byte, error)
+	// Failed reports whether something inside has failed that can't be repaired.
+	Failed func() bool
+	// Troubles are why nobody should be sent here now, a line each.
+	Troubles func() []string
+}
+
+// ErrNone says that there is no broker, since it is being started or stopped.
+var ErrNone = errors.New("the broker is being started or stopped")
+
+// Handler answers GET /metrics, /health and /ready.
+func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", o.health)
+	mux.HandleFunc("GET /ready", o.ready)
+	if o.Figures == nil {
+		return mux
+	}
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		page, err := Page(b)
-		if err != nil {
+		page, err := o.Figures()
+		switch {
+		case errors.Is(err, ErrNone):
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		case err != nil:
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

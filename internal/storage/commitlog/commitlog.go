@@ -194,6 +194,23 @@ func (l *Log[N]) Err() error {
 	return l.mu.failed
 }
 
+// Refusal is why appends are refused now, nil when they are not.
+func (l *Log[N]) Refusal() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refusalLocked()
+}
+
+func (l *Log[N]) refusalLocked() error {
+	if l.mu.failed != nil {
+		return l.mu.failed
+	}
+	if l.mu.why != nil && !time.Now().Before(l.mu.refuse) {
+		l.mu.why = nil
+	}
+	return l.mu.why
+}
+
 // Files is the set of files.
 func (l *Log[N]) Files() *segment.Set { return l.set }
 
@@ -307,14 +324,8 @@ func (l *Log[N]) placeLocked(dst []byte, next *int64, queueID int32, now int64, 
 func (l *Log[N]) admitLocked(size int64, held bool) error {
 	var deadline *time.Timer
 	for {
-		if l.mu.failed != nil {
-			return l.mu.failed
-		}
-		if l.mu.why != nil {
-			if time.Now().Before(l.mu.refuse) {
-				return l.mu.why
-			}
-			l.mu.why = nil
+		if err := l.refusalLocked(); err != nil {
+			return err
 		}
 		open := l.mu.end - min(l.done.Load(), l.written.Load())
 		if open == 0 || open+size <= l.opt.MaxOpen {

@@ -201,6 +201,15 @@ func (d *DB) Full() error {
 	return nil
 }
 
+// Look is Full after a look at the disk, for who asks while nobody commits.
+func (d *DB) Look() error {
+	if !d.room.refuses() {
+		return nil
+	}
+	d.poke() // the loop has to look for room from now on
+	return ErrFull
+}
+
 // Loops are the committer and, under asynchronous flush, the loop of the real syncs.
 // Until they run, commits happen on the goroutine that submits them.
 func (d *DB) Loops() []Loop {
