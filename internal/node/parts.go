@@ -117,7 +117,8 @@ func (n *Node) openProxy(s settings) {
 		advertise = n.announced.String()
 	}
 	backend := local.New(local.Options{
-		Name: b.Name, Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Recall: b.Wheel.Recall, Pop: b.Pop, Lites: b.Lite, Txn: b.Txn, Pops: b.Admin.Popped, Release: b.LongPoll.Release, Clients: b.Clients,
+		Name: b.Name, Permission: func() int32 { return b.Config.Get().BrokerPermission },
+		Topics: b.Topics, Groups: b.Groups, Publish: b.Publish, Recall: b.Wheel.Recall, Pop: b.Pop, Lites: b.Lite, Txn: b.Txn, Pops: b.Admin.Popped, Release: b.LongPoll.Release, Clients: b.Clients,
 	})
 	p := proxy.New(proxy.Options{Backend: backend})
 	n.parts.add("questions to clients", backend.Run)

@@ -28,10 +28,12 @@ import (
 
 // Options are the parts of the broker that are used.
 type Options struct {
-	Name    string // of the broker
-	Topics  Topics
-	Groups  Groups
-	Publish Publisher
+	Name string // of the broker
+	// Permission is what the broker as a whole allows, in the bits of a topic's.
+	Permission func() int32
+	Topics     Topics
+	Groups     Groups
+	Publish    Publisher
 	// Recall takes a message back that is not due yet.
 	Recall func(topic, handle, group string, done func(id string, err error))
 	Pop    Popper
@@ -76,11 +78,16 @@ func New(o Options) *Backend {
 	return b
 }
 
-// cachedRoute is the route made from one configuration of a topic; configurations are
-// never changed, so the pointer tells whether it is still the topic's.
+// cachedRoute is the route made from one configuration of a topic, under one permission of the
+// broker; configurations are never changed, so the pointer tells whether it is still the topic's.
 type cachedRoute struct {
-	cfg   *topic.Config
-	route *proxy.Route
+	cfg        *topic.Config
+	permission int32
+	route      *proxy.Route
+}
+
+func (c *cachedRoute) of(cfg *topic.Config, permission int32) bool {
+	return c.cfg == cfg && c.permission == permission
 }
 
 // Route implements proxy.Directory.
@@ -90,7 +97,8 @@ func (b *Backend) Route(_ context.Context, name string) (*proxy.Route, error) {
 		b.routes.Delete(name)
 		return nil, fmt.Errorf("%w: %s", proxy.ErrTopicNotFound, name)
 	}
-	if c, is := b.routes.Load(cfg.Name); is && c.(*cachedRoute).cfg == cfg {
+	permission := b.o.Permission()
+	if c, is := b.routes.Load(cfg.Name); is && c.(*cachedRoute).of(cfg, permission) {
 		return c.(*cachedRoute).route, nil
 	}
 	r := &proxy.Route{
@@ -100,11 +108,11 @@ func (b *Backend) Route(_ context.Context, name string) (*proxy.Route, error) {
 			Broker:   b.o.Name,
 			Read:     cfg.ReadQueues,
 			Write:    cfg.WriteQueues,
-			Readable: cfg.Readable(),
-			Writable: cfg.Writable(),
+			Readable: cfg.Readable() && permission&topic.PermRead != 0,
+			Writable: cfg.Writable() && permission&topic.PermWrite != 0,
 		}},
 	}
-	b.routes.Store(cfg.Name, &cachedRoute{cfg, r})
+	b.routes.Store(cfg.Name, &cachedRoute{cfg, permission, r})
 	return r, nil
 }
 

@@ -23,6 +23,7 @@ import (
 
 // parts is a backend over real tables and a pretended publisher and popper.
 type parts struct {
+	live *config.Live[config.Broker]
 	*Backend
 	topics   *topic.Table
 	groups   *group.Table
@@ -89,7 +90,7 @@ func (f *fakePopper) Forward(_, _ string, _ receipt.Handle, done func(error)) { 
 func newParts(t *testing.T) *parts {
 	t.Helper()
 	live := config.NewLive(config.DefaultBroker())
-	p := &parts{}
+	p := &parts{live: live}
 	var err error
 	if p.topics, err = topic.Open(topic.Options{Config: live}); err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func newParts(t *testing.T) *parts {
 		t.Fatal(err)
 	}
 	p.registry = clients.New(clients.Options{Config: live, Topics: p.topics, Groups: p.groups})
-	p.Backend = New(Options{Name: "broker-a", Topics: p.topics, Groups: p.groups, Publish: &p.publish, Pop: &p.pop, Clients: p.registry,
+	p.Backend = New(Options{Name: "broker-a", Permission: func() int32 { return live.Get().BrokerPermission }, Topics: p.topics, Groups: p.groups, Publish: &p.publish, Pop: &p.pop, Clients: p.registry,
 		Release: func(w *longpoll.Peer) { p.released = append(p.released, w) }})
 	return p
 }
@@ -120,6 +121,17 @@ func TestRoute(t *testing.T) {
 	}
 	if again, _ := p.Route(ctx, "orders"); again != r {
 		t.Error("the route was made again for the same configuration")
+	}
+	for permission, want := range map[string][2]bool{"4": {true, false}, "2": {false, true}, "6": {true, true}} {
+		if err := p.live.Change(map[string]string{"brokerPermission": permission}); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ = p.Route(ctx, "orders"); r.Brokers[0].Readable != want[0] || r.Brokers[0].Writable != want[1] {
+			t.Errorf("route of a broker with permission %s: %+v", permission, r)
+		}
+	}
+	if err := p.live.Change(map[string]string{"brokerPermission": "6"}); err != nil {
+		t.Fatal(err)
 	}
 	cfg = cfg.Clone()
 	cfg.Perm = topic.PermRead
