@@ -146,11 +146,13 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return explained(err)
 	}
+	f.tell(supervisorReady)
 	newMemory().keep(ctx, n.Failed())
 	// A second Ctrl-C ends the process at once; not within the first second, since some
 	// supervisors send every signal twice.
 	defer time.AfterFunc(time.Second, func() { signal.Reset(os.Interrupt) }).Stop()
 	fmt.Fprintln(f.Out, "stopping")
+	f.tell(supervisorStopping)
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	if err := n.Stop(within); err != nil {
@@ -158,6 +160,13 @@ func (f *serverFlags) run(c *cobra.Command) error {
 	}
 	fmt.Fprintln(f.Out, "stopped")
 	return nil
+}
+
+// tell tells the supervisor, and goes on without one that can't be told.
+func (f *serverFlags) tell(what string) {
+	if err := tellSupervisor(what); err != nil {
+		f.Log.Warn(err.Error())
+	}
 }
 
 // given refuses flags that are given and say nothing: where a script's variable is not set, the default
