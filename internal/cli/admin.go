@@ -16,7 +16,7 @@ import (
 func adminCommand() *cobra.Command {
 	r := &remote{}
 	c := folder("admin", "Brokers, topics, groups, messages, deliveries and dead letters of running servers",
-		folder("broker", "List brokers", brokerList(r)),
+		folder("broker", "List brokers, show and change their settings", brokerList(r), brokerConfig(r), brokerSet(r)),
 		folder("topic", "Create, list, look at and delete topics", topicCreate(r), topicList(r), topicShow(r), topicDelete(r)),
 		folder("group", "Create, list, look at, reset and delete consumer groups", groupCreate(r), groupList(r), groupShow(r), groupReset(r), groupDelete(r)),
 		messageCommand(r),

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,11 +30,14 @@ func timerRecall(r *remote) *cobra.Command {
 			}
 			r.open()
 			defer r.close()
-			at, err := r.brokerNamed(c, h.Broker, "where the message waits")
+			all, err := r.census(c.Context())
 			if err != nil {
 				return err
 			}
-			_, err = r.call(c.Context(), at.addr, remoting.ReqRecallMessage, &remoting.RecallMessageRequest{
+			if err := r.onlyBroker(all, h.Broker); err != nil {
+				return fmt.Errorf("the message waits on %s: %w", h.Broker, err)
+			}
+			_, err = r.call(c.Context(), all.brokers[0].addr, remoting.ReqRecallMessage, &remoting.RecallMessageRequest{
 				ProducerGroup: producerGroup, Topic: h.Topic, RecallHandle: args[0]}, nil)
 			var refused *refusal
 			if errors.As(err, &refused) && refused.code != remoting.ResRequestCodeNotSupported {
@@ -48,20 +50,4 @@ func timerRecall(r *remote) *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// brokerNamed finds the master of a name; why says what it is wanted for.
-func (r *remote) brokerNamed(c *cobra.Command, name, why string) (master, error) {
-	all, err := r.census(c.Context())
-	if err != nil {
-		return master{}, err
-	}
-	i := slices.IndexFunc(all.brokers, func(b master) bool { return b.broker == name })
-	if i >= 0 {
-		return all.brokers[i], nil
-	}
-	if err := all.incomplete(fmt.Sprintf("broker %s, %s, is not there", name, why)); err != nil {
-		return master{}, err
-	}
-	return master{}, fmt.Errorf("name server %s knows no broker %s, %s", r.namesrv, name, why)
 }

@@ -63,7 +63,7 @@ func TestTimerRecall(t *testing.T) {
 	}
 
 	h.Broker = "broker-z"
-	if got := recall(1, h.String()); got != "bolide: name server "+at+" knows no broker broker-z, where the message waits\n" {
+	if got := recall(1, h.String()); got != "bolide: the message waits on broker-z: name server "+at+" knows no broker broker-z; bolide admin broker list lists those that it does\n" {
 		t.Error(got)
 	}
 	if got := recall(1, sent.ID); !strings.HasPrefix(got, "bolide: the recall handle is malformed: ") || !strings.Contains(got, "bolide produce") {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/wire/message"
 	"github.com/bolidemq/bolide/internal/wire/receipt"
 	"github.com/bolidemq/bolide/internal/wire/remoting"
@@ -37,6 +38,7 @@ type fakeServer struct {
 	popState remoting.PopState
 	dead     map[string]remoting.TopicOffset // dead-letter topics of one queue
 	timers   remoting.Timers
+	settings []config.Property // which no request changes
 
 	transactions remoting.TransactionList
 	ended        []remoting.EndTransactionRequest
@@ -110,6 +112,12 @@ func (f *fakeServer) handle(r *transport.Request) {
 		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
 	case remoting.ReqBolideGetTimers:
 		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.timers))
+	case remoting.ReqGetBrokerConfig:
+		r.Responder().Reply(remoting.ResSuccess, "", &remoting.GetBrokerConfigResponse{}, config.FormatProperties(f.settings))
+	case remoting.ReqUpdateBrokerConfig:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, nil)
+	case remoting.ReqGetBrokerRuntimeInfo:
+		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&remoting.KVTable{}))
 	case remoting.ReqBolideGetPopState:
 		r.Responder().Reply(remoting.ResSuccess, "", nil, remoting.Marshal(&f.popState))
 	case remoting.ReqBolideListTransactions:

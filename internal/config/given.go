@@ -91,6 +91,9 @@ var flagInstead = map[string]string{
 	"metricsPromExporterPort": "--metrics-addr",
 }
 
+// FlagInstead is the flag that takes the place of a property of Apache's files, if one does.
+func FlagInstead(name string) string { return flagInstead[name] }
+
 // Take puts settings over the defaults, each over those before it. It is the one judge of
 // settings: a start takes what it takes and `bolide config --check` says what it says, so
 // there is nothing that the one lets pass and the other refuses. Each setting has to be

@@ -118,6 +118,16 @@ func List(target any) []Property {
 	return all
 }
 
+// BrokerDefaults are the defaults of what GET_BROKER_CONFIG tells, in their text form.
+func BrokerDefaults() map[string]string {
+	broker, store := DefaultBroker(), DefaultStore()
+	all := make(map[string]string)
+	for _, p := range append(List(&broker), List(&store)...) {
+		all[p.Name] = p.Value
+	}
+	return all
+}
+
 func sortedNames(settings map[string]string) []string {
 	names := make([]string, 0, len(settings))
 	for name := range settings {
