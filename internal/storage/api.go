@@ -306,7 +306,8 @@ type ReadResult struct {
 	Bytes   int // sum of the records' sizes
 	Records []Record
 
-	held *readBuffers
+	held   *readBuffers
+	mended bool // an entry was put right, so it is worth to read again
 }
 
 // Failed reports whether the read at an offset could not be done, though something is there.

@@ -33,6 +33,7 @@ type Engine struct {
 	index  *keyindex.Index
 	traits traits
 	tags   tagNames
+	mends  mends
 
 	searches searches
 

@@ -1,7 +1,6 @@
 package storage_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -85,53 +84,6 @@ func TestIndexIsNotAheadOfTheLog(t *testing.T) {
 	after.AwaitDispatch(after.LogEnd())
 	if found, err := after.QueryKey("t", "k200", 1, 0, math.MaxInt64/4); err != nil || len(found) != 1 {
 		t.Errorf("a record written after the power cut is not found by its key: %v %v", found, err)
-	}
-}
-
-// A queue's file is damaged in its middle: the read passes the entry and goes on.
-func TestDamagedEntryIsPassed(t *testing.T) {
-	for name, size := range map[string]string{"negative": "\xff\xff\xff\xff", "huge": "\x7f\xff\xff\xf0"} {
-		t.Run(name, func(t *testing.T) {
-			fs := vfs.NewMem()
-			s, err := storetest.TryOpen(t, storage.Options{FS: fs})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range 5 {
-				s.MustAppend(storetest.Message("t", 0, i, 100))
-			}
-			if err := s.StopClose(); err != nil {
-				t.Fatal(err)
-			}
-			f, err := fs.OpenReadWrite("store/consumequeue/t/0/00000000000000000000", vfs.WriteCategoryUnspecified)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = f.WriteAt([]byte(size), 2*20+8)
-			if err = errors.Join(err, f.Close()); err != nil {
-				t.Fatal(err)
-			}
-			s, err = storetest.TryOpen(t, storage.Options{FS: fs})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Abandon()
-			var got []int64
-			for at := int64(0); at < 5; {
-				r := s.Read(storage.ReadRequest{Topic: "t", Offset: at})
-				for _, rec := range r.Records {
-					got = append(got, rec.QueueOffset)
-				}
-				if r.Next <= at {
-					t.Fatalf("stuck at %d: %v", at, r.Status)
-				}
-				at = r.Next
-				r.Release()
-			}
-			if len(got) != 4 {
-				t.Errorf("read %v, want all but number 2", got)
-			}
-		})
 	}
 }
 

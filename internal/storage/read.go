@@ -98,6 +98,9 @@ func (e *Engine) Read(r ReadRequest) ReadResult {
 	if len(res.Records) == 0 {
 		res.Release()
 	}
+	if res.mended {
+		return e.Read(r)
+	}
 	return res
 }
 
@@ -120,6 +123,9 @@ func (e *Engine) choose(q *consumequeue.Queue, r *ReadRequest, res *ReadResult, 
 			return
 		}
 		for _, entry := range h.entries {
+			if entry.Physical < logMin && !entry.IsFiller() {
+				entry, _ = e.mend(q, res.Next, entry)
+			}
 			switch {
 			case entry.IsFiller() || entry.Physical < logMin:
 				if len(h.spans) == 0 {
@@ -159,6 +165,7 @@ func (e *Engine) noEntries(q *consumequeue.Queue, res *ReadResult, err error) {
 func (e *Engine) fetch(q *consumequeue.Queue, res *ReadResult) {
 	h := res.held
 	n, err := e.log.Read(h.spans, &h.lease)
+	n, err = meant(q, h, n, err)
 	res.Bytes = 0
 	for i := range h.spans[:n] {
 		s := &h.spans[i]
@@ -173,18 +180,24 @@ func (e *Engine) fetch(q *consumequeue.Queue, res *ReadResult) {
 	case n > 0:
 		res.Next = h.numbers[n]
 	default:
-		e.unread(q, res, h.numbers[0], h.spans[0].Offset, err)
+		e.unread(q, res, 0, err)
 	}
 }
 
-// unread settles a read that has found nothing before a record that can't be read.
-func (e *Engine) unread(q *consumequeue.Queue, res *ReadResult, at, physical int64, err error) {
-	if errors.Is(err, commitlog.ErrNoRecord) {
+// unread settles a read that has found nothing before the i-th record, which can't be read.
+func (e *Engine) unread(q *consumequeue.Queue, res *ReadResult, i int, err error) {
+	at, span := res.held.numbers[i], res.held.spans[i]
+	gone := errors.Is(err, commitlog.ErrNoRecord)
+	if gone && span.Offset >= e.log.Min() {
+		_, err = e.mend(q, at, consumequeue.Entry{Physical: span.Offset, Size: span.Size, TagsCode: res.held.codes[i]})
+		res.mended, gone = err == nil, errors.Is(err, ErrNotFound)
+	}
+	switch {
+	case res.mended:
+		return
+	case gone:
 		// Deleted since it was chosen, or damaged: it can't be had, so it is passed.
 		res.Status, res.Next = MessageWasRemoved, at+1
-		if physical >= e.log.Min() {
-			e.opt.Log.Error("a queue's entry leads to no record", "topic", q.Topic.Name, "queue", q.ID, "offset", at)
-		}
 		return
 	}
 	res.Status, res.Next = OffsetFoundNull, at

@@ -340,30 +340,35 @@ func (r *recovery) again() error {
 	if len(bad) == 0 {
 		return nil
 	}
-	for at := e.log.Min(); at < r.End; {
-		end, err := e.log.Scan(at, r.End, false, func(_ []byte, m *message.Message) error {
-			if q := e.queues.Queue(m.Topic, m.QueueID); q != nil && bad[q] {
+	return e.scanPast(e.log.Min(), r.End, func(_ []byte, m *message.Message) error {
+		if q := e.queues.Queue(m.Topic, m.QueueID); q != nil && bad[q] {
+			var n note
+			p := placedOf(m)
+			if e.belongs(m) && e.describe(&n, m) != nil {
+				e.enqueue(&n, &p)
+			}
+		}
+		for _, l := range e.lightsOf(m) {
+			if bad[l.queue] && e.belongs(m) {
 				var n note
 				p := placedOf(m)
-				if r.belongs(m) && e.describe(&n, m) != nil {
-					e.enqueue(&n, &p)
-				}
+				e.describe(&n, m)
+				e.enqueueLight(l, &n, &p)
 			}
-			for _, l := range e.lightsOf(m) {
-				if bad[l.queue] && r.belongs(m) {
-					var n note
-					p := placedOf(m)
-					e.describe(&n, m)
-					e.enqueueLight(l, &n, &p)
-				}
-			}
-			return nil
-		})
+		}
+		return nil
+	})
+}
+
+// scanPast reads the records of a part of the log, and goes on behind what is damaged there.
+func (e *Engine) scanPast(from, to int64, each func(record []byte, m *message.Message) error) error {
+	for from < to {
+		end, err := e.log.Scan(from, to, false, each)
 		if err != nil {
 			return err
 		}
-		if at = end; at < r.End {
-			if at, err = e.log.Resync(end, r.End); err != nil {
+		if from = end; from < to {
+			if from, err = e.log.Resync(end, to); err != nil {
 				return err
 			}
 		}
@@ -381,8 +386,8 @@ const maxQueueOffset = 1 << 50
 // belongs reports whether a record is dispatched at all: not when it is older than its
 // topic, not when its topic or its offset can't be true, and not when it is one of the kinds that
 // Bolide does not write.
-func (r *recovery) belongs(m *message.Message) bool {
-	return isFolderName(m.Topic) && m.QueueOffset >= 0 && m.QueueOffset < maxQueueOffset && m.PhysicalOffset >= r.e.opt.Birth(m.Topic) && m.SysFlag&message.SysInnerBatch == 0
+func (e *Engine) belongs(m *message.Message) bool {
+	return isFolderName(m.Topic) && m.QueueOffset >= 0 && m.QueueOffset < maxQueueOffset && m.PhysicalOffset >= e.opt.Birth(m.Topic) && m.SysFlag&message.SysInnerBatch == 0
 }
 
 // isFolderName keeps what a damaged record says from becoming a path of its own.
@@ -395,7 +400,7 @@ func (r *recovery) dispatch(_ []byte, m *message.Message) error {
 	e := r.e
 	r.Records++
 	r.lastTime = max(r.lastTime, m.StoreTimestamp)
-	if !r.belongs(m) {
+	if !e.belongs(m) {
 		return nil
 	}
 	var n note

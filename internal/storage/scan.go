@@ -80,6 +80,7 @@ func (s *scanning) round(n int) bool {
 	end := s.res.Next + s.choose()
 	defer h.lease.Release()
 	got, err := s.e.log.Read(h.spans, &h.lease)
+	got, err = meant(s.q, h, got, err)
 	for i := range h.spans[:got] {
 		if !s.take(i) {
 			s.res.Next = h.numbers[i]
@@ -93,7 +94,7 @@ func (s *scanning) round(n int) bool {
 	case len(s.res.Records) > 0:
 		s.res.Next = h.numbers[got]
 	default:
-		s.e.unread(s.q, s.res, h.numbers[got], h.spans[got].Offset, err)
+		s.e.unread(s.q, s.res, got, err)
 	}
 	return false
 }
@@ -104,6 +105,9 @@ func (s *scanning) choose() (taken int64) {
 	h.spans, h.numbers, h.codes = h.spans[:0], h.numbers[:0], h.codes[:0]
 	bytes := 0
 	for i, entry := range h.entries {
+		if entry.Physical < s.logMin && !entry.IsFiller() {
+			entry, _ = s.e.mend(s.q, s.res.Next+taken, entry)
+		}
 		if entry.IsFiller() || entry.Physical < s.logMin {
 			if len(s.res.Records) == 0 {
 				s.res.Status = MessageWasRemoved

@@ -234,6 +234,25 @@ func (q *Queue) Entry(at int64) (Entry, bool, error) {
 	return e, err == nil && !e.IsFiller(), err
 }
 
+// Mend replaces an entry that is damaged in its file, and reports whether it did: not what is in
+// memory, which the file's damage does not touch. Nobody waits until it is durable: what a power cut
+// takes of it is found to be damaged again.
+func (q *Queue) Mend(at int64, e Entry) (bool, error) {
+	q.flushing.Lock()
+	defer q.flushing.Unlock()
+	q.mu.Lock()
+	set, filed := q.mu.set, at < q.mu.first
+	q.mu.minFor = -1 // it may have been found with the damage
+	q.mu.Unlock()
+	if !filed {
+		return false, nil
+	}
+	if err := set.WriteAt(AppendEntry(nil, e), at*EntrySize); err != nil {
+		return false, fmt.Errorf("putting entry %d of queue %s/%d right: %w", at, q.Topic.Name, q.ID, err)
+	}
+	return true, nil
+}
+
 // Min is the number of the first entry whose record lies at or after logMin, the
 // number of entries when there is none.
 func (q *Queue) Min(logMin int64) int64 {
@@ -268,17 +287,33 @@ func (v *view) firstStored() int64 {
 	return v.first
 }
 
+// search is the number of the first entry whose record lies at physical or behind it. An entry
+// that is damaged may say anything of itself: what the search finds is asked of the neighbours,
+// and where one of them says otherwise, the search goes on behind the entry that misled it.
 func (v *view) search(physical int64) (int64, error) {
-	low := v.firstStored()
 	var failed error
-	n := sort.Search(int(v.max-low), func(i int) bool {
-		e, err := v.entry(low + int64(i))
+	behind := func(at int64) bool {
+		e, err := v.entry(at)
 		if err != nil {
 			failed = err
 		}
-		return err != nil || (e.Physical >= physical && !e.IsFiller())
-	})
-	return low + int64(n), failed
+		// No offset is negative: such an entry is damaged, and not of a record that is gone.
+		return err != nil || (uint64(e.Physical) >= uint64(physical) && !e.IsFiller())
+	}
+	low, high := v.firstStored(), v.max
+	for {
+		at := low + int64(sort.Search(int(high-low), func(i int) bool { return behind(low + int64(i)) }))
+		switch {
+		case failed != nil:
+			return at, failed
+		case at-2 >= low && behind(at-2):
+			high = at - 2
+		case at+1 < high && !behind(at+1) && (at+2 >= high || !behind(at+2)):
+			low = at + 2
+		default:
+			return at, failed
+		}
+	}
 }
 
 // flush writes the entries that are in memory only. from is the first byte written.

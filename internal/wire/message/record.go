@@ -243,6 +243,12 @@ func PeekHeader(record []byte) (h Header, ok bool) {
 	return h, true
 }
 
+// QueueOf is the queue that a stored record is in, and its offset there.
+func QueueOf(record []byte) (id int32, offset int64) {
+	_ = record[HeaderSize-1]
+	return int32(binary.BigEndian.Uint32(record[atQueueID:])), int64(binary.BigEndian.Uint64(record[atQueueOffset:]))
+}
+
 // DecodeStored reads the record at the start of record into m and returns its size. All
 // fields of m are set; topic, properties and body alias record. It checks that sizes and
 // lengths agree, not the checksums. n is also valid with ErrBlank, and it is what the
