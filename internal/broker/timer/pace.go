@@ -43,7 +43,7 @@ func windowOf(late int64) (n, bytes int) {
 
 // breathe leaves the log to others, after a window of n messages.
 func breathe(ctx context.Context, n int) {
-	sleep(ctx, breath*time.Duration(1+max(n/windowLeast, 1))/2)
+	nap(ctx, breath*time.Duration(1+max(n/windowLeast, 1))/2)
 }
 
 // giveWay lets whoever waits for a processor go first, of this process and of others: without it a
