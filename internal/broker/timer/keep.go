@@ -12,64 +12,39 @@ import (
 	"github.com/bolidemq/bolide/internal/wire/names"
 )
 
-// keepMost is how many bytes of delayed messages are kept outside the log at a time. With
-// more of them the log's file stays, and with it the room that it takes: nothing that waits
-// is lost for it.
-const keepMost = 64 << 20
-
-// ErrTooMuch says that a log file holds more delayed messages than can be kept without it.
-var ErrTooMuch = errors.New("too many delayed messages that are not due yet")
-
 // Keep is called before the log before end is deleted: the messages there that still wait
-// for their time are copied to the state database, and delivered from there.
+// for their time are copied to the state database, and delivered from there. A level that
+// messageDelayLevel does not have any more may leave any number of them; the room that they
+// take there is less than what the log gives back.
 func (t *Timer) Keep(end int64) error {
-	b := t.o.State.NewBatch()
-	saved := make([]map[int64]int, len(t.mu.level))
-	room := keepMost - t.keptBytes()
-	for n := range saved {
-		saved[n] = make(map[int64]int)
-		if err := t.keepLevel(n, end, b, saved[n], &room); err != nil {
-			b.Discard()
-			return err
+	t.mu.Lock()
+	levels := len(t.mu.level)
+	t.mu.Unlock()
+	count := 0
+	for n := range levels {
+		kept, err := t.keepLevel(n, end)
+		if count += kept; err != nil {
+			return fmt.Errorf("keep delayed messages: %w", err)
 		}
 	}
-	if b.Empty() {
-		b.Discard()
+	if count == 0 {
 		return nil
 	}
-	err := t.o.State.Commit(b)
-	if err == nil {
-		err = t.o.State.Sync()
-	}
-	if err != nil {
+	if err := t.o.State.Sync(); err != nil {
 		return fmt.Errorf("keep delayed messages: %w", err)
 	}
-	count := 0
-	t.mu.Lock()
-	for n, of := range saved {
-		l := &t.mu.level[n]
-		for offset, size := range of {
-			count++
-			if l.gone(offset) { // meanwhile
-				l.dropped = append(l.dropped, offset)
-				l.changed = true
-				continue
-			}
-			l.kept[offset] = size
-		}
-	}
-	t.mu.Unlock()
 	t.o.State.CommitSource(t)
 	t.o.Log.Info("delayed messages are kept while the log file that they were in goes", "messages", count)
 	return nil
 }
 
-func (t *Timer) keepLevel(n int, end int64, b *state.Batch, saved map[int64]int, room *int) error {
+// keepLevel keeps what waits in a level before end, a window at a time.
+func (t *Timer) keepLevel(n int, end int64) (count int, err error) {
 	t.mu.Lock()
 	from := t.mu.level[n].done
 	t.mu.Unlock()
 	for {
-		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: window, MaxBytes: 4 << 20})
+		read := t.o.Store.Read(storage.ReadRequest{Topic: names.Schedule, QueueID: int32(n), Offset: from, MaxMessages: window, MaxBytes: windowBytes})
 		next := read.Next
 		if read.Status != storage.Found {
 			read.Release()
@@ -77,28 +52,47 @@ func (t *Timer) keepLevel(n int, end int64, b *state.Batch, saved map[int64]int,
 				from = next
 				continue
 			}
-			return nil
+			return count, nil
 		}
-		for i := range read.Records {
-			rec := &read.Records[i]
-			if rec.PhysicalOffset >= end {
-				read.Release()
-				return nil
-			}
-			next = rec.QueueOffset + 1
-			if !t.waits(n, rec.QueueOffset) {
-				continue
-			}
-			if *room -= len(rec.Bytes); *room < 0 {
-				read.Release()
-				return fmt.Errorf("%w: more than %d bytes", ErrTooMuch, keepMost)
-			}
-			b.Put(state.Timers, keyOfKept(n, rec.QueueOffset), rec.Bytes)
-			saved[rec.QueueOffset] = len(rec.Bytes)
-		}
+		kept, err := t.keepRecords(n, read.Records, end)
+		last := read.Records[len(read.Records)-1].PhysicalOffset
 		read.Release()
+		if count += kept; err != nil || last >= end {
+			return count, err
+		}
 		from = next
 	}
+}
+
+// keepRecords copies those of a level's records that are before end and wait.
+func (t *Timer) keepRecords(n int, records []storage.Record, end int64) (int, error) {
+	b := t.o.State.NewBatch()
+	var offsets []int64
+	for i := range records {
+		if rec := &records[i]; rec.PhysicalOffset < end && t.waits(n, rec.QueueOffset) {
+			b.Put(state.Timers, keyOfKept(n, rec.QueueOffset), rec.Bytes)
+			offsets = append(offsets, rec.QueueOffset)
+		}
+	}
+	if len(offsets) == 0 {
+		b.Discard()
+		return 0, nil
+	}
+	if err := t.o.State.Commit(b); err != nil {
+		return 0, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := &t.mu.level[n]
+	for _, o := range offsets {
+		if l.gone(o) { // meanwhile
+			l.dropped = append(l.dropped, o)
+			l.changed = true
+			continue
+		}
+		l.kept[o] = struct{}{}
+	}
+	return len(offsets), nil
 }
 
 // waits reports whether a message has not left and is not kept already.
@@ -118,17 +112,6 @@ func (t *Timer) Kept() (n int) {
 		n += len(t.mu.level[i].kept)
 	}
 	return n
-}
-
-func (t *Timer) keptBytes() (sum int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range t.mu.level {
-		for _, size := range t.mu.level[i].kept {
-			sum += size
-		}
-	}
-	return sum
 }
 
 // gone reports whether a message has left.
@@ -163,30 +146,43 @@ func (l *level) forgetBefore(offset int64) (n int) {
 
 // keptRecords are the first kept messages of a level from an offset on: they come before
 // all that are still in the log.
-func (t *Timer) keptRecords(n int, from int64) ([]storage.Record, error) {
-	var offsets []int64
-	t.mu.Lock()
-	l := &t.mu.level[n]
-	for o := range l.kept {
-		if _, flying := l.flying[o]; o >= from && !flying {
-			offsets = append(offsets, o)
-		}
+func (t *Timer) keptRecords(n int, from int64) (out []storage.Record, err error) {
+	if t.keptOf(n) == 0 {
+		return nil, nil
 	}
-	t.mu.Unlock()
-	slices.Sort(offsets)
-	var out []storage.Record
-	for _, o := range offsets[:min(len(offsets), window)] {
-		text, ok, err := t.o.State.Get(state.Timers, keyOfKept(n, o))
-		if err != nil {
-			return nil, err
-		}
+	bytes := 0
+	err = t.o.State.ScanFrom(state.Timers, keyOfKept(n, 0)[:3], keyOfKept(n, from), func(key, text []byte) error {
+		_, offset, ok := keptOfKey(key)
 		h, whole := message.PeekHeader(text)
-		if !ok || !whole {
-			continue // has left since
+		if !ok || !whole || !t.isKept(n, offset) {
+			return nil // it has left since, or is flying
 		}
-		out = append(out, storage.Record{QueueOffset: o, PhysicalOffset: h.PhysicalOffset, Bytes: text})
+		out = append(out, storage.Record{QueueOffset: offset, PhysicalOffset: h.PhysicalOffset, Bytes: slices.Clone(text)})
+		if bytes += len(text); len(out) == window || bytes > windowBytes {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	return out, nil
+	return out, err
+}
+
+func (t *Timer) keptOf(n int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.level[n].kept)
+}
+
+// isKept reports whether a message is kept and nobody delivers it already.
+func (t *Timer) isKept(n int, offset int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := &t.mu.level[n]
+	_, kept := l.kept[offset]
+	_, flying := l.flying[offset]
+	return kept && !flying
 }
 
 // keyOfKept: 'b', the level's number in two bytes, the queue offset in eight; the value is

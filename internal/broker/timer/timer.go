@@ -72,14 +72,14 @@ type Timer struct {
 
 // level is one queue of the schedule topic.
 type level struct {
-	next    int64            // the next message to look at
-	retryAt int64            // by the protocol's time: not before, as the log took nothing
-	done    int64            // everything before it has left
-	ahead   []int64          // left already although an earlier one has not, sorted
-	flying  map[int64]string // copies that are appended and not dispatched, with their topic
-	kept    map[int64]int    // not in the log any more but in the database, with their sizes
-	dropped []int64          // to be removed there with the next commit
-	changed bool             // since the last commit
+	next    int64              // the next message to look at
+	retryAt int64              // by the protocol's time: not before, as the log took nothing
+	done    int64              // everything before it has left
+	ahead   []int64            // left already although an earlier one has not, sorted
+	flying  map[int64]string   // copies that are appended and not dispatched, with their topic
+	kept    map[int64]struct{} // not in the log any more but in the database
+	dropped []int64            // to be removed there with the next commit
+	changed bool               // since the last commit
 }
 
 // Open returns the timer with what was stored of it. It is opened before the store, and
@@ -93,7 +93,7 @@ func Open(o Options) (*Timer, error) {
 	err := o.State.Scan(state.Timers, nil, func(key, value []byte) error {
 		if n, offset, ok := keptOfKey(key); ok {
 			t.have(n + 1)
-			t.mu.level[n].kept[offset] = len(value)
+			t.mu.level[n].kept[offset] = struct{}{}
 			return nil
 		}
 		n, ok := levelOfKey(key)
@@ -120,7 +120,7 @@ func Open(o Options) (*Timer, error) {
 // have makes the levels up to n known. Who comes after recovery finds all.
 func (t *Timer) have(n int) {
 	for len(t.mu.level) < n {
-		t.mu.level = append(t.mu.level, level{flying: make(map[int64]string), kept: make(map[int64]int)})
+		t.mu.level = append(t.mu.level, level{flying: make(map[int64]string), kept: make(map[int64]struct{})})
 	}
 }
 
