@@ -19,7 +19,7 @@ func timerRecall(r *remote) *cobra.Command {
 		Long: "Takes back a message that waits for a time of its own. HANDLE is the recallHandle that its sender was\n" +
 			"answered with; it names broker, topic and message. After its time it is too late, which is an error.\n" +
 			"What is taken back is never delivered; to take it back again changes nothing and succeeds. Messages in\n" +
-			"delay levels have no handle.",
+			"delay levels have no handle. Apache's brokers do it only with recallMessageEnable.",
 		Example: "  handle=$(bolide produce reminders --body wake --delay 90m --json | jq -r .recallHandle)\n" +
 			"  bolide admin timer recall \"$handle\"",
 		Args: one("HANDLE"),
