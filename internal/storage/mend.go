@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -45,6 +46,16 @@ func meant(q *consumequeue.Queue, h *readBuffers, n int, err error) (int, error)
 	return n, err
 }
 
+// passedOver mends an entry that says that its record lies before the log. An error is why it
+// can't be told whether it does: who reads has to come again.
+func (e *Engine) passedOver(q *consumequeue.Queue, at, logMin int64, bad consumequeue.Entry) (consumequeue.Entry, error) {
+	entry, err := e.mend(q, at, bad)
+	if entry.Physical >= logMin || errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return entry, err
+}
+
 // mend is for an entry that does not lead to its record. Entries have no checksum, and the log
 // is the only truth: the record is searched for between those of the nearest sound entries, and
 // with it those of the other entries there. What is found is put right in the queue's file.
@@ -56,8 +67,13 @@ func (e *Engine) mend(q *consumequeue.Queue, at int64, bad consumequeue.Entry) (
 	}
 	e.mends.Lock()
 	defer e.mends.Unlock()
-	if now, ok, err := q.Entry(at); err != nil || ok && now != bad {
-		return now, err // somebody else has put it right
+	switch now, ok, err := q.Entry(at); {
+	case err != nil:
+		return bad, err
+	case !ok:
+		return bad, ErrNotFound // gone, with its topic or with the log's oldest files
+	case now != bad:
+		return now, nil // somebody else has put it right
 	}
 	if e.mends.lost[lostEntry{q, at}] {
 		return bad, ErrNotFound
@@ -118,6 +134,9 @@ func (e *Engine) mending(q *consumequeue.Queue, at int64) (*mending, error) {
 	entries, err := q.Entries(nil, first, int(at-first)+1+mendReach)
 	if err != nil {
 		return nil, fmt.Errorf("entries from %d on: %w", first, err)
+	}
+	if at < first || at-first >= int64(len(entries)) {
+		return nil, ErrNotFound // they have gone meanwhile
 	}
 	m := &mending{e: e, q: q, from: e.log.Min(), to: e.log.Done()}
 	low, high := at-first, at-first+1

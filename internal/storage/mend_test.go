@@ -264,6 +264,80 @@ func TestEntryThatCannotBePutRight(t *testing.T) {
 	}
 }
 
+// A topic that is deleted while the record of a damaged entry of it is read is no matter.
+func TestTopicIsDeletedBeforeItsEntryIsPutRight(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := storetest.TryOpen(t, storage.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, "orders", 0, 100)
+	s.CloseChecked()
+	damage(t, fs, 20, func(entry []byte) { entry[6] ^= 0xff })
+	var armed atomic.Bool
+	watched := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && strings.Contains(op.Path, "commitlog") && armed.CompareAndSwap(true, false) {
+			if err := s.DeleteTopic("orders"); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}))
+	s, _ = openTold(t, storage.Options{FS: watched})
+	armed.Store(true)
+	if r := s.Read(storage.ReadRequest{Topic: "orders", Offset: 20}); len(r.Records) > 0 {
+		t.Errorf("read %v", r)
+	}
+	if armed.Load() {
+		t.Error("the log was not read")
+	}
+}
+
+// What an entry that says that it lies before the log is for is not passed because the log could
+// not be read.
+func TestEntryThatCannotBeSearchedFor(t *testing.T) {
+	fs, c := vfs.NewMem(), clock.New()
+	o := storage.Options{FS: fs, Clock: c, LogSegmentSize: 16 << 10}
+	s, err := storetest.TryOpen(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, "orders", 0, 60)
+	c.Advance(48 * time.Hour)
+	fill(t, s, "orders", 60, 200)
+	c.Advance(25 * time.Hour)
+	awaitCheckpoint(t, s)
+	if err := s.DeleteExpired(); err != nil {
+		t.Fatal(err)
+	}
+	want := readAll(t, s, "orders", 0, nil)
+	s.CloseChecked()
+	damage(t, fs, 100, func(entry []byte) { binary.BigEndian.PutUint64(entry, 5) })
+	var broken atomic.Bool
+	o.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind == errorfs.OpFileReadAt && strings.Contains(op.Path, "commitlog") {
+			return errors.New("the disk says no")
+		}
+		return nil
+	}))
+	s, told := openTold(t, o)
+	broken.Store(true)
+	every, err := filter.Compile(filter.KindSQL92, "never IS NULL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*filter.Expression{nil, every} {
+		r := s.Read(storage.ReadRequest{Topic: "orders", Offset: 100, Filter: f})
+		if !r.Failed(100) || !strings.Contains(told.String(), "the disk says no") {
+			t.Errorf("%v, next %d; told %q", r.Status, r.Next, told)
+		}
+	}
+	broken.Store(false)
+	if got := passing(t, s, nil); !slices.Equal(got, want) {
+		t.Errorf("read %d of %d", len(got), len(want))
+	}
+}
+
 func keyOf(t *testing.T, record []byte) string {
 	t.Helper()
 	var m message.Message

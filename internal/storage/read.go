@@ -124,7 +124,12 @@ func (e *Engine) choose(q *consumequeue.Queue, r *ReadRequest, res *ReadResult, 
 		}
 		for _, entry := range h.entries {
 			if entry.Physical < logMin && !entry.IsFiller() {
-				entry, _ = e.mend(q, res.Next, entry)
+				if entry, err = e.passedOver(q, res.Next, logMin, entry); err != nil {
+					if len(h.spans) == 0 {
+						e.failed(q, res, res.Next, err)
+					}
+					return
+				}
 			}
 			switch {
 			case entry.IsFiller() || entry.Physical < logMin:
@@ -200,6 +205,11 @@ func (e *Engine) unread(q *consumequeue.Queue, res *ReadResult, i int, err error
 		res.Status, res.Next = MessageWasRemoved, at+1
 		return
 	}
+	e.failed(q, res, at, err)
+}
+
+// failed settles a read that has found nothing before an offset that it has to come again for.
+func (e *Engine) failed(q *consumequeue.Queue, res *ReadResult, at int64, err error) {
 	res.Status, res.Next = OffsetFoundNull, at
 	e.opt.Log.Error("reading the log failed", "topic", q.Topic.Name, "queue", q.ID, "offset", at, "err", err)
 }

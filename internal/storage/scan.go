@@ -63,6 +63,7 @@ type scanning struct {
 	left   int   // entries that it may still look at
 	bytes  int   // read so far
 	from   int64 // log offset of the first record, -1 before it
+	failed error // why the entry behind those taken could not be judged
 }
 
 // round looks at n entries at most and reports whether the scan goes on.
@@ -88,6 +89,10 @@ func (s *scanning) round(n int) bool {
 		}
 	}
 	switch {
+	case err == nil && s.failed != nil:
+		if s.res.Next = end; len(s.res.Records) == 0 {
+			s.e.failed(s.q, s.res, end, s.failed)
+		}
 	case err == nil:
 		s.res.Next = end
 		return s.left > 0 && s.bytes < scanBytes && len(s.res.Records) < s.r.MaxMessages && end < s.res.Max
@@ -106,7 +111,9 @@ func (s *scanning) choose() (taken int64) {
 	bytes := 0
 	for i, entry := range h.entries {
 		if entry.Physical < s.logMin && !entry.IsFiller() {
-			entry, _ = s.e.mend(s.q, s.res.Next+taken, entry)
+			if entry, s.failed = s.e.passedOver(s.q, s.res.Next+taken, s.logMin, entry); s.failed != nil {
+				break
+			}
 		}
 		if entry.IsFiller() || entry.Physical < s.logMin {
 			if len(s.res.Records) == 0 {

@@ -242,7 +242,6 @@ func (q *Queue) Mend(at int64, e Entry) (bool, error) {
 	defer q.flushing.Unlock()
 	q.mu.Lock()
 	set, filed := q.mu.set, at < q.mu.first
-	q.mu.minFor = -1 // it may have been found with the damage
 	q.mu.Unlock()
 	if !filed {
 		return false, nil
@@ -250,6 +249,9 @@ func (q *Queue) Mend(at int64, e Entry) (bool, error) {
 	if err := set.WriteAt(AppendEntry(nil, e), at*EntrySize); err != nil {
 		return false, fmt.Errorf("putting entry %d of queue %s/%d right: %w", at, q.Topic.Name, q.ID, err)
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.minFor = -1 // it may have been found with the damage
 	return true, nil
 }
 
