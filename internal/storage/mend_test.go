@@ -206,6 +206,43 @@ func TestDamagedEntryBeforeTheLog(t *testing.T) {
 	}
 }
 
+// A piece of a queue's file that was wiped out, before or behind the log's beginning, hides no message.
+func TestWipedEntriesOfALogThatBeginsLater(t *testing.T) {
+	sound, c := vfs.NewMem(), clock.New()
+	o := storage.Options{FS: sound, Clock: c, LogSegmentSize: 16 << 10}
+	s, err := storetest.TryOpen(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, "orders", 0, 60)
+	c.Advance(48 * time.Hour)
+	fill(t, s, "orders", 60, 200)
+	c.Advance(25 * time.Hour)
+	awaitCheckpoint(t, s)
+	if err := s.DeleteExpired(); err != nil {
+		t.Fatal(err)
+	}
+	want := readAll(t, s, "orders", 0, nil)
+	s.CloseChecked()
+	for _, n := range []int{2, 12} {
+		for from := 1; from+n < 130; from += 3 {
+			if (from+n)/smallEntries != (from-1)/smallEntries {
+				continue // seen at the start
+			}
+			fs := copyFS(t, sound, "store")
+			for at := from; at < from+n; at++ {
+				damage(t, fs, at, func(entry []byte) { clear(entry) })
+			}
+			o := o
+			o.FS = fs
+			s, _ := openTold(t, o)
+			if got := passing(t, s, nil); !slices.Equal(got, want) {
+				t.Errorf("%d from %d on: read %d of %d", n, from, len(got), len(want))
+			}
+		}
+	}
+}
+
 // What the log has lost as well is passed, and told and searched for once.
 func TestEntryWithoutRecordIsPassed(t *testing.T) {
 	fs := vfs.NewMem()

@@ -296,11 +296,14 @@ func (v *view) search(physical int64) (int64, error) {
 	var failed error
 	behind := func(at int64) bool {
 		e, err := v.entry(at)
+		for ; err == nil && e.Size <= 0 && at+1 < v.max; e, err = v.entry(at) {
+			at++ // of what was wiped out nothing is known but that it lies before the next one
+		}
 		if err != nil {
 			failed = err
 		}
 		// No offset is negative: such an entry is damaged, and not of a record that is gone.
-		return err != nil || (uint64(e.Physical) >= uint64(physical) && !e.IsFiller())
+		return err != nil || (e.Size <= 0 || uint64(e.Physical) >= uint64(physical) && !e.IsFiller())
 	}
 	low, high := v.firstStored(), v.max
 	for {

@@ -34,3 +34,32 @@ func TestOneDamagedEntryHidesNoOther(t *testing.T) {
 		}
 	}
 }
+
+// A piece of a file that was wiped out hides no entry from readers, wherever it is.
+func TestWipedEntriesHideNoOther(t *testing.T) {
+	const entries, size = 100, 10
+	for _, first := range []int64{0, 1, 2, 37, 98, 99} {
+		for at := range int64(entries) {
+			for _, n := range []int64{1, 2, 3, 20} {
+				s := Open(Options{Pool: segment.NewPool(vfs.NewMem(), 4), Dir: "q", FileEntries: entries})
+				q := s.Make("t", 0)
+				for i := range int64(entries) {
+					e := Entry{Physical: i * size, Size: size}
+					if i >= at && i < at+n {
+						e = Entry{}
+					}
+					if err := q.Append(i, e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got, want := q.Min(first*size), first
+				if first > at && first <= at+n && at+n < entries || first > at && at+n >= entries {
+					want = at // any of these may be the first
+				}
+				if got < want || got > first {
+					t.Errorf("first is %d, %d entries from %d on are wiped out: found %d", first, n, at, got)
+				}
+			}
+		}
+	}
+}
