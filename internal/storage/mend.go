@@ -36,7 +36,7 @@ type lostEntry struct {
 // checksums.
 func meant(q *consumequeue.Queue, h *readBuffers, n int, err error) (int, error) {
 	for i := range h.spans[:n] {
-		if id, offset := message.QueueOf(h.spans[i].Bytes); offset != h.numbers[i] || id != q.ID {
+		if !message.IsOf(h.spans[i].Bytes, q.Topic.Name, q.ID, h.numbers[i]) {
 			if names.IsLight(q.Topic.Name) {
 				break
 			}
@@ -160,7 +160,14 @@ func (e *Engine) mending(q *consumequeue.Queue, at int64) (*mending, error) {
 func (e *Engine) leads(q *consumequeue.Queue, at int64, entry consumequeue.Entry) bool {
 	var head [message.HeaderSize]byte
 	h, err := e.log.Head(entry.Physical, head[:])
-	return err == nil && h.Size == entry.Size && h.QueueID == q.ID && h.QueueOffset == at
+	if err != nil || h.Size != entry.Size || h.QueueID != q.ID || h.QueueOffset != at {
+		return false
+	}
+	span := [1]commitlog.Span{{Offset: entry.Physical, Size: entry.Size}}
+	var lease commitlog.Lease
+	defer lease.Release()
+	n, _ := e.log.Read(span[:], &lease)
+	return n == 1 && message.IsOf(span[0].Bytes, q.Topic.Name, q.ID, at)
 }
 
 // take puts the entry of a record right, if it is one that is searched for.

@@ -243,6 +243,32 @@ func TestWipedEntriesOfALogThatBeginsLater(t *testing.T) {
 	}
 }
 
+// Entries that were written to the wrong queue's file lead to records of the same number of another
+// topic: these are not delivered.
+func TestEntriesOfAnotherTopic(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := storetest.TryOpen(t, storage.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, "orders", 0, 100)
+	fill(t, s, "others", 0, 100)
+	want := readAll(t, s, "orders", 0, nil)
+	s.CloseChecked()
+	path, _ := entryPath(0)
+	other := get(t, fs, strings.Replace(path, "orders", "others", 1))
+	for at := 10; at < 30; at++ {
+		damage(t, fs, at, func(entry []byte) { copy(entry, other[at*entrySize:]) })
+	}
+	s, told := openTold(t, storage.Options{FS: fs})
+	if got := passing(t, s, nil); !slices.Equal(got, want) {
+		t.Errorf("read %d of %d: %v", len(got), len(want), got)
+	}
+	if strings.Count(told.String(), putRight) != 1 {
+		t.Errorf("told %q", told)
+	}
+}
+
 // What the log has lost as well is passed, and told and searched for once.
 func TestEntryWithoutRecordIsPassed(t *testing.T) {
 	fs := vfs.NewMem()

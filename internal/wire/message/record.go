@@ -243,10 +243,38 @@ func PeekHeader(record []byte) (h Header, ok bool) {
 	return h, true
 }
 
-// QueueOf is the queue that a stored record is in, and its offset there.
-func QueueOf(record []byte) (id int32, offset int64) {
-	_ = record[HeaderSize-1]
-	return int32(binary.BigEndian.Uint32(record[atQueueID:])), int64(binary.BigEndian.Uint64(record[atQueueOffset:]))
+// IsOf reports whether a stored record is in a queue of a topic, and has that offset there.
+func IsOf(record []byte, topic string, queueID int32, offset int64) bool {
+	be := binary.BigEndian
+	if len(record) < fixedSize || int32(be.Uint32(record[atQueueID:])) != queueID || int64(be.Uint64(record[atQueueOffset:])) != offset {
+		return false
+	}
+	at, ok := atTopic(record)
+	width := int64(1)
+	if be.Uint32(record[atMagic:]) == MagicV2 {
+		width = 2
+	}
+	from, end := at+width, at+width+int64(len(topic))
+	if !ok || end > int64(len(record)) {
+		return false
+	}
+	length := int(record[from-1])
+	if width == 2 {
+		length |= int(record[at]) << 8
+	}
+	return length == len(topic) && string(record[from:end]) == topic
+}
+
+// atTopic is where the length of a record's topic is; false when the record does not reach so far.
+func atTopic(record []byte) (int64, bool) {
+	be := binary.BigEndian
+	born, store := hostSizes(int32(be.Uint32(record[atSysFlag:])))
+	atBody := int64(atBornHost + born + 8 + store + 4 + 8)
+	if int64(len(record)) < atBody+4 {
+		return 0, false
+	}
+	at := atBody + 4 + int64(int32(be.Uint32(record[atBody:])))
+	return at, at >= atBody+4 && at <= int64(len(record))
 }
 
 // DecodeStored reads the record at the start of record into m and returns its size. All
@@ -308,17 +336,11 @@ func PropertiesOf(record []byte) (Properties, bool) {
 	if len(record) < fixedSize {
 		return "", false
 	}
-	be := binary.BigEndian
-	born, store := hostSizes(int32(be.Uint32(record[atSysFlag:])))
-	atBody := int64(atBornHost + born + 8 + store + 4 + 8)
-	if int64(len(record)) < atBody+4 {
+	at, ok := atTopic(record)
+	if !ok {
 		return "", false
 	}
-	atTail := atBody + 4 + int64(int32(be.Uint32(record[atBody:])))
-	if atTail < atBody+4 || atTail > int64(len(record)) {
-		return "", false
-	}
-	_, properties, ok := decodeTail(record[atTail:], be.Uint32(record[atMagic:]) == MagicV2)
+	_, properties, ok := decodeTail(record[at:], binary.BigEndian.Uint32(record[atMagic:]) == MagicV2)
 	return properties, ok
 }
 

@@ -311,6 +311,25 @@ func TestCloneSharesNothing(t *testing.T) {
 	}
 }
 
+func TestRecordIsOfItsQueueAlone(t *testing.T) {
+	for _, m := range []*Message{sample(), sampleV2()} {
+		record, err := AppendStored(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !IsOf(record, m.Topic, m.QueueID, m.QueueOffset) {
+			t.Errorf("not of %s", m.Topic)
+		}
+		other := m.Topic[:len(m.Topic)-1]
+		if IsOf(record, other, 3, 41) || IsOf(record, other+"~", 3, 41) || IsOf(record, m.Topic+"~", 3, 41) || IsOf(record, m.Topic, 2, 41) || IsOf(record, m.Topic, 3, 40) {
+			t.Errorf("%s is of another queue", m.Topic)
+		}
+		for n := range len(record) {
+			IsOf(record[:n:n], m.Topic, 3, 41)
+		}
+	}
+}
+
 func FuzzDecodeStored(f *testing.F) {
 	for _, encode := range []func([]byte, *Message) ([]byte, error){AppendStored, AppendStoredCRC} {
 		record, err := encode(nil, sample())
@@ -330,6 +349,7 @@ func FuzzDecodeStored(f *testing.F) {
 	f.Add(AppendBlank(nil, 8))
 	f.Fuzz(func(t *testing.T, record []byte) {
 		PeekHeader(record)
+		IsOf(record, "orders", 3, 41)
 		var m Message
 		alone, ok := PropertiesOf(record)
 		n, err := DecodeStored(record, &m)
@@ -338,6 +358,9 @@ func FuzzDecodeStored(f *testing.F) {
 		}
 		if n == len(record) && (!ok || alone != m.Properties) {
 			t.Fatalf("properties %q alone, %q with the rest", alone, m.Properties)
+		}
+		if !IsOf(record, m.Topic, m.QueueID, m.QueueOffset) || IsOf(record, m.Topic+"x", m.QueueID, m.QueueOffset) {
+			t.Fatalf("not of topic %q alone", m.Topic)
 		}
 		if n < fixedSize || n > len(record) {
 			t.Fatalf("a record of %d bytes in %d", n, len(record))
