@@ -8,6 +8,9 @@
 //		srv.Advance(2 * time.Hour) // invisible times, retries and delays pass
 //	}
 //
+// What may happen to a server happens when the test says so: it restarts, loses its connections, has
+// no room on its disk.
+//
 // Invariants: servers share nothing, so tests may run in parallel; a server leaves nothing
 // behind, neither files nor goroutines. Any goroutine of the test may call any method: what
 // needs a running server waits while it restarts.
@@ -25,6 +28,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/bolidemq/bolide/internal/config"
 	"github.com/bolidemq/bolide/internal/node"
 	"github.com/bolidemq/bolide/internal/wire/names"
@@ -37,9 +42,10 @@ const patience = time.Minute
 
 // Server is a server that lives as long as its test.
 type Server struct {
-	t  testing.TB
-	o  node.Options
-	at node.Ready // from the first start on, so it can be asked for at any time
+	t    testing.TB
+	o    node.Options
+	disk disk
+	at   node.Ready // from the first start on, so it can be asked for at any time
 
 	mu   sync.RWMutex // held for writing while the server starts or stops
 	node *node.Node   // nil when it is stopped
@@ -78,7 +84,8 @@ func Start(t testing.TB, options ...Option) *Server {
 	if o.Data == "" {
 		o.Data = t.TempDir()
 	}
-	s := &Server{t: t, o: o}
+	s := &Server{t: t, o: o, disk: disk{FS: vfs.Default}}
+	s.o.FS = &s.disk
 	s.start()
 	s.at = s.node.Ready()
 	s.o.NamesrvAddr, s.o.BrokerAddr, s.o.GRPCAddr, s.o.ProxyAddr = s.at.Namesrv, s.at.Broker, s.at.GRPC, s.at.Proxy

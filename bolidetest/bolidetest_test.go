@@ -48,14 +48,18 @@ func (c *client) call(code int32, h remoting.Header, body []byte) *remoting.Comm
 
 func (c *client) send(topic, body string) {
 	c.t.Helper()
+	if a := c.trySend(topic, body); a.Code != remoting.ResSuccess {
+		c.t.Fatalf("send: %s: %s", remoting.ResponseName(a.Code), a.Remark)
+	}
+}
+
+func (c *client) trySend(topic, body string) *remoting.Command {
+	c.t.Helper()
 	properties := message.Properties("").With(message.PropertyUniqKey, message.NewUniqueID())
-	a := c.call(remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
+	return c.call(remoting.ReqSendMessageV2, &remoting.SendMessageRequest{
 		V2: true, ProducerGroup: "p", Topic: topic, DefaultTopic: names.AutoCreate, DefaultTopicQueueNums: 4,
 		BornTimestamp: time.Now().UnixMilli(), Properties: string(properties),
 	}, []byte(body))
-	if a.Code != remoting.ResSuccess {
-		c.t.Fatalf("send: %s: %s", remoting.ResponseName(a.Code), a.Remark)
-	}
 }
 
 // pop returns the bodies that came and how often they had been delivered before.
@@ -240,6 +244,9 @@ func TestStopped(t *testing.T) {
 	srv.Stop()
 	for what, do := range map[string]func(){
 		"Advance":                           func() { srv.Advance(time.Second) },
+		"Disconnect":                        srv.Disconnect,
+		"FillDisk":                          srv.FillDisk,
+		"FreeDisk":                          srv.FreeDisk,
 		`CreateTopic("orders", "NORMAL")`:   func() { srv.CreateTopic("orders", "NORMAL") },
 		`CreateGroup("billing", 3)`:         func() { srv.CreateGroup("billing", 3) },
 		`CreateLiteGroup("bots", "orders")`: func() { srv.CreateLiteGroup("bots", "orders") },

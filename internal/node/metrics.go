@@ -33,7 +33,7 @@ func (n *Node) serveMetrics() {
 	if n.metrics == nil {
 		return
 	}
-	pages := metrics.Options{Failed: n.hasFailed, Troubles: n.troubles}
+	pages := metrics.Options{Failed: n.hasFailed, Troubles: n.Troubles}
 	if n.o.Roles.Broker {
 		pages.Figures = n.figures
 	}

@@ -46,6 +46,19 @@ func (n *Node) serve(certificate *tls.Config) {
 	}
 }
 
+// Disconnect cuts the connections that are open now, without a farewell: what they have asked
+// for may still be done, and is not answered. They may come again at once.
+func (n *Node) Disconnect() {
+	if n.grpc != nil {
+		n.grpc.Cut()
+	}
+	for _, s := range []*transport.Server{n.remoting, n.vip} {
+		for _, c := range s.Conns() {
+			c.Close()
+		}
+	}
+}
+
 // startPoller starts what reads the connections of all ports, if there can be one here.
 func (n *Node) startPoller() *poll.Poller {
 	p, err := poll.New(n.log)

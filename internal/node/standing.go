@@ -39,8 +39,9 @@ func (s *standing) closing() {
 	s.broker = nil
 }
 
-// troubles are why nobody should be sent here now.
-func (n *Node) troubles() (all []string) {
+// Troubles are why nobody should be sent here now, a line each: it starts or stops, something
+// inside has failed, or messages are refused. There are none while it is ready.
+func (n *Node) Troubles() (all []string) {
 	n.standing.RLock()
 	defer n.standing.RUnlock()
 	if n.standing.phase != "" {

@@ -158,6 +158,13 @@ func (s *Server) sweep() {
 	s.conns.Again(s.sweepEvery())
 }
 
+// Cut cuts the connections that are open now, without a farewell.
+func (s *Server) Cut() {
+	for _, c := range s.conns.All() {
+		c.closeWith(ErrClosed)
+	}
+}
+
 // lastWords is how long a peer has to take what is still to be sent to it when the server
 // stops.
 const lastWords = 2 * time.Second
