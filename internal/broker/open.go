@@ -78,11 +78,7 @@ func Open(o Options) (b *Broker, err error) {
 	if err := b.makeDomains(&o, levels); err != nil {
 		return b, err
 	}
-	so, err := b.storeOptions(&o, levels)
-	if err != nil {
-		return b, err
-	}
-	if b.Store, err = storage.Open(so); err != nil {
+	if b.Store, err = storage.Open(b.storeOptions(&o, levels)); err != nil {
 		return b, fmt.Errorf("open the store in %s: %w", o.Dir, err)
 	}
 	b.engine.Engine = b.Store
@@ -189,16 +185,16 @@ func announceMade(o *Options) func(topics []string, known func()) {
 	}
 }
 
-func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Options, error) {
+func (b *Broker) storeOptions(o *Options, levels publish.Levels) storage.Options {
 	sc := o.StoreConfig.Get()
-	keep, err := retention(o.Tune.Retention, sc)
 	s := storage.Options{
 		FS: o.FS, Dir: o.Dir,
 		LogSegmentSize: sc.MappedFileSizeCommitLog, QueueFileEntries: int(sc.MappedFileSizeConsume / 20),
 		IndexSlots: int(sc.MaxHashSlotNum), IndexEntries: int(sc.MaxIndexNum), MaxMessageSize: config.LargestMessage, RecordCRC: sc.EnabledAppendPropCRC,
 		FlushInterval: time.Duration(sc.FlushIntervalCommitLog) * time.Millisecond,
-		StoreHost:     o.StoreHost, DelayLevels: levels, Retention: keep, Clock: o.Clock,
-		Birth: b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(ctx context.Context, _, end int64) error {
+		StoreHost:     o.StoreHost, DelayLevels: levels, Clock: o.Clock,
+		Retention: func() storage.Retention { return retention(o.Tune.Retention, o.StoreConfig.Get()) },
+		Birth:     b.Topics.Birth, OnDispatch: b.dispatched, Settle: b.settle, Full: b.State.Full, BeforeDelete: func(ctx context.Context, _, end int64) error {
 			return errors.Join(b.Timer.Keep(end), b.Wheel.Move(ctx, end), b.Txn.Keep(end))
 		},
 		Rounds: &b.rounds, Log: o.Log, Events: b.storageEvents(o),
@@ -212,7 +208,7 @@ func (b *Broker) storeOptions(o *Options, levels publish.Levels) (storage.Option
 	if o.Tune.IndexSlots > 0 {
 		s.IndexSlots, s.IndexEntries = o.Tune.IndexSlots, o.Tune.IndexEntries
 	}
-	return s, err
+	return s
 }
 
 // lightsOn reports whether messages get into further queues beside their own.
@@ -227,7 +223,7 @@ func maxLights(sc *config.Store) int {
 }
 
 // retention takes what tuned leaves open from the settings.
-func retention(tuned storage.Retention, sc *config.Store) (storage.Retention, error) {
+func retention(tuned storage.Retention, sc *config.Store) storage.Retention {
 	r := tuned
 	if r.MaxAge == 0 {
 		r.MaxAge = time.Duration(sc.FileReservedTime) * time.Hour
@@ -236,14 +232,10 @@ func retention(tuned storage.Retention, sc *config.Store) (storage.Retention, er
 		r.CleanPercent = int(sc.DiskMaxUsedSpaceRatio)
 	}
 	r.RefuseWhenFull = r.RefuseWhenFull || !sc.CleanFileForciblyEnable
-	if r.DeleteWhen != nil {
-		return r, nil
+	if r.DeleteWhen == nil {
+		r.DeleteWhen, _ = config.Hours(sc.DeleteWhen) // was sound when it was set
 	}
-	var err error
-	if r.DeleteWhen, err = config.Hours(sc.DeleteWhen); err != nil {
-		return r, fmt.Errorf("deleteWhen: %w", err)
-	}
-	return r, nil
+	return r
 }
 
 // reconcile brings what the tables say back into what recovery has found (P4).

@@ -28,17 +28,13 @@ func TestRetentionFollowsTheSettings(t *testing.T) {
 				continue
 			}
 		}
-		r, err := retention(storage.Retention{}, &sc)
-		got := fmt.Sprintf("%v %v %d %v", r.MaxAge, r.DeleteWhen, r.CleanPercent, r.RefuseWhenFull)
-		if err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
+		r := retention(storage.Retention{}, &sc)
+		if got := fmt.Sprintf("%v %v %d %v", r.MaxAge, r.DeleteWhen, r.CleanPercent, r.RefuseWhenFull); got != c.want {
 			t.Errorf("%s=%s: %s", c.set, c.value, got)
 		}
 	}
 	tuned := storage.Retention{MaxAge: time.Minute, CleanPercent: 1, DeleteWhen: []int{}}
-	if r, err := retention(tuned, &sc); err != nil || r.MaxAge != time.Minute || r.CleanPercent != 1 || len(r.DeleteWhen) != 0 {
-		t.Errorf("%+v, %v", r, err)
+	if r := retention(tuned, &sc); r.MaxAge != time.Minute || r.CleanPercent != 1 || len(r.DeleteWhen) != 0 {
+		t.Errorf("%+v", r)
 	}
 }

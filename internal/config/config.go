@@ -127,10 +127,10 @@ type Store struct {
 	MaxMessageSize            int32  `prop:"maxMessageSize" unit:"bytes" min:"1024" max:"16777216" about:"Largest body of a message, and of a batch as a whole."`
 	FlushDiskType             string `prop:"flushDiskType" oneof:"ASYNC_FLUSH,SYNC_FLUSH" fixed:"true" about:"When a send is answered: ASYNC_FLUSH, when it survives the end of the process; SYNC_FLUSH, when it survives a power cut."`
 	FlushIntervalCommitLog    int64  `prop:"flushIntervalCommitLog" unit:"ms" min:"1" max:"3153600000000" fixed:"true" about:"How long what is stored may wait to be synced to disk, with ASYNC_FLUSH."`
-	FileReservedTime          int64  `prop:"fileReservedTime" unit:"hours" min:"1" max:"876000" fixed:"true" about:"Age at which files of the log are deleted, and half messages that nobody has decided given up."`
-	DeleteWhen                string `prop:"deleteWhen" check:"hours" fixed:"true" about:"Hours of the day, local time, in which old files of the log are deleted: 04, or several, 04;16."`
-	DiskMaxUsedSpaceRatio     int32  `prop:"diskMaxUsedSpaceRatio" unit:"percent of the disk" min:"10" max:"95" fixed:"true" about:"Used space above which old files of the log are deleted at any hour, as long as less than 20 GiB are free."`
-	CleanFileForciblyEnable   bool   `prop:"cleanFileForciblyEnable" fixed:"true" about:"Whether the oldest file of the log is deleted whatever its age when more than 85 percent of the disk are used and less than 20 GiB free."`
+	FileReservedTime          int64  `prop:"fileReservedTime" unit:"hours" min:"1" max:"876000" about:"Age at which files of the log are deleted, and half messages that nobody has decided given up."`
+	DeleteWhen                string `prop:"deleteWhen" check:"hours" about:"Hours of the day, local time, in which old files of the log are deleted: 04, or several, 04;16."`
+	DiskMaxUsedSpaceRatio     int32  `prop:"diskMaxUsedSpaceRatio" unit:"percent of the disk" min:"10" max:"95" about:"Used space above which old files of the log are deleted at any hour, as long as less than 20 GiB are free."`
+	CleanFileForciblyEnable   bool   `prop:"cleanFileForciblyEnable" about:"Whether the oldest file of the log is deleted whatever its age when more than 85 percent of the disk are used and less than 20 GiB free."`
 	MessageDelayLevel         string `prop:"messageDelayLevel" check:"delays" fixed:"true" about:"Delays of the levels from 1 on, each a number followed by s, m, h or d."`
 	TimerMaxDelaySec          int64  `prop:"timerMaxDelaySec" unit:"s" min:"1" max:"3153600000" about:"How far ahead a time of delivery may be, over both protocols."`
 	TimerPrecisionMs          int64  `prop:"timerPrecisionMs" unit:"ms" min:"100" max:"1000" idle:"times of delivery are kept to the millisecond" about:"Grain of times of delivery."`

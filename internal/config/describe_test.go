@@ -135,7 +135,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"# hours, 1 to 876000; read at the start\n#fileReservedTime=72\n",
+		"# hours, 1 to 876000; can be changed while the server runs\n#fileReservedTime=72\n",
 		"# percent of requests, 0 to 100; can be changed while the server runs\n#popFromRetryProbability=20\n",
 		"# a number, 0 or more; read at the start\n#brokerId=0\n",
 	} {

@@ -85,10 +85,10 @@ type Options struct {
 	MaxOpenFiles       int           // of consume queues and the index: 512
 	QueryRecords       int           // whose keys have one hash, that a query by key looks at: 100,000
 
-	StoreHost   netip.AddrPort  // written into records that come without one
-	DelayLevels []time.Duration // nil: Apache's 18 levels
-	Retention   Retention
-	Clock       *clock.Clock // nil: a new one
+	StoreHost   netip.AddrPort   // written into records that come without one
+	DelayLevels []time.Duration  // nil: Apache's 18 levels
+	Retention   func() Retention // asked each time; nil: the defaults
+	Clock       *clock.Clock     // nil: a new one
 
 	// Birth is the log offset from which on a topic's records belong to it; older records
 	// of the same name are not dispatched. A topic that does not exist answers
@@ -175,7 +175,12 @@ func (o *Options) fill() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &o.Retention
+	if o.Retention == nil {
+		o.Retention = func() Retention { return Retention{} }
+	}
+}
+
+func (r *Retention) setDefaults() {
 	set(&r.MaxAge, 72*time.Hour)
 	if r.DeleteWhen == nil {
 		r.DeleteWhen = []int{4}

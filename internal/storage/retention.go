@@ -16,20 +16,27 @@ const deleteBatch = 10
 // watches the disk, and sees to it that memory keeps nothing of the log for readers who have
 // gone.
 func (e *Engine) retain(ctx context.Context) error {
-	timer := time.NewTimer(e.opt.Retention.CheckInterval)
+	timer := time.NewTimer(e.retention().CheckInterval)
 	defer timer.Stop()
 	for {
 		if err := e.clean(ctx, false); err != nil && ctx.Err() == nil {
 			e.opt.Log.Warn("deleting old log files failed", "err", err)
 		}
 		e.log.Trim()
-		timer.Reset(e.opt.Retention.CheckInterval)
+		timer.Reset(e.retention().CheckInterval)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// retention is what counts now: it may change while the server runs.
+func (e *Engine) retention() Retention {
+	r := e.opt.Retention()
+	r.setDefaults()
+	return r
 }
 
 // DeleteExpired deletes the log files past their age now, whatever the hour, and watches
@@ -85,14 +92,14 @@ func (r *Retention) judge(u DiskUsage) pressure {
 }
 
 func (e *Engine) clean(ctx context.Context, now bool) error {
-	r := &e.opt.Retention
+	r := e.retention()
 	usage := e.DiskUsage()
 	if !usage.Known && !e.warned.freeUnknown.Swap(true) {
 		e.opt.Log.Warn("the file system does not tell its free space; watermarks are off")
 	}
 	p := r.judge(usage)
 	expired := now || p.clean || slices.Contains(r.DeleteWhen, e.opt.Clock.Now().In(r.Location).Hour())
-	err := e.deleteFiles(ctx, expired, p.force)
+	err := e.deleteFiles(ctx, r.MaxAge, expired, p.force)
 	if p.force {
 		p = r.judge(e.DiskUsage())
 	}
@@ -105,18 +112,18 @@ func (e *Engine) clean(ctx context.Context, now bool) error {
 	return err
 }
 
-// deleteFiles deletes log files from the oldest on: those past their age if expired,
+// deleteFiles deletes log files from the oldest on: those past maxAge if expired,
 // one whatever its age if force. Age is by what the machine's clock shows: where that was far
 // ahead and has been put right, nothing goes for it. The newest file, and what the checkpoint does not cover,
 // stay.
-func (e *Engine) deleteFiles(ctx context.Context, expired, force bool) error {
+func (e *Engine) deleteFiles(ctx context.Context, maxAge time.Duration, expired, force bool) error {
 	if !expired && !force {
 		return nil
 	}
 	e.retaining.Lock()
 	defer e.retaining.Unlock()
 	log := e.log.Files()
-	horizon := e.opt.Clock.WallMilli() - e.opt.Retention.MaxAge.Milliseconds()
+	horizon := e.opt.Clock.WallMilli() - maxAge.Milliseconds()
 	deleted := 0
 	for deleted < deleteBatch {
 		files := log.Files()

@@ -116,7 +116,7 @@ func TestWatermarks(t *testing.T) {
 			fs := vfs.NewMem()
 			var forced atomic.Int64
 			s := storetest.Open(t, storage.Options{FS: fs, LogSegmentSize: 16 << 10,
-				Retention: storage.Retention{RefuseWhenFull: c.refuse, CheckInterval: time.Hour},
+				Retention: func() storage.Retention { return storage.Retention{RefuseWhenFull: c.refuse, CheckInterval: time.Hour} },
 				Events: storage.Events{SegmentDeleted: func(_, _ int64, f bool) {
 					if f {
 						forced.Add(1)

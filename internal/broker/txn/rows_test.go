@@ -138,8 +138,8 @@ func tear(t *testing.T, fs *vfs.MemFS, at int64) (mend func()) {
 // more, their producer's name for them stays, and nothing is there twice.
 func TestOpenOnesOutliveTheirLogFile(t *testing.T) {
 	c := clock.New()
-	hours := int64(1)
-	b := brokertest.Open(t, brokertest.Options{Clock: c, Tune: func(_ *config.Broker, s *config.Store) { s.FileReservedTime = hours }})
+	fs := vfs.NewCrashableMem()
+	b := brokertest.Open(t, brokertest.Options{Clock: c, FS: fs})
 	makeTopic(t, b, "T")
 	makeTopic(t, b, "filler")
 	var kept []*half
@@ -159,10 +159,8 @@ func TestOpenOnesOutliveTheirLogFile(t *testing.T) {
 		plain(t, b, "filler", make([]byte, 30<<10))
 	}
 	b = b.Restart() // a checkpoint
-	// Files of that age go, and half messages of that age are not given up yet.
-	sc := *b.StoreConfig.Get()
-	hours, sc.FileReservedTime = 100, 100
-	b.StoreConfig.Replace(sc)
+	// The disk is nearly full: the oldest file goes, though its half messages are not given up yet.
+	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 12 << 25, UsedBytes: 88 << 25, TotalBytes: 100 << 25})
 	c.Advance(2 * time.Hour)
 	_, before := b.Txn.List("", "", 0)
 	first := b.Store.LogMin()

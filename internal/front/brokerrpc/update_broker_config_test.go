@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/bolidemq/bolide/internal/broker/brokertest"
 	"github.com/bolidemq/bolide/internal/broker/clients"
 	"github.com/bolidemq/bolide/internal/broker/group"
@@ -86,9 +88,9 @@ func TestEverySettingIsLive(t *testing.T) {
 }
 
 // What can be changed over the wire names no path and starts no process: of texts there
-// are these three alone, and a new one has to be looked at before it joins them.
+// are these four alone, and a new one has to be looked at before it joins them.
 func TestNoPathCanBeChanged(t *testing.T) {
-	texts := []string{"namesrvAddr", "regionId", "defaultMessageRequestMode"}
+	texts := []string{"namesrvAddr", "regionId", "defaultMessageRequestMode", "deleteWhen"}
 	n := newNode(t)
 	bc, sc := config.DefaultBroker(), config.DefaultStore()
 	for _, target := range []any{&bc, &sc} {
@@ -151,7 +153,37 @@ func sendIDs(ids ...string) func(n *node) any {
 	}
 }
 
+// logFiles fills several of them, lets hours pass, and has old ones deleted at another hour than
+// now. So much of the disk is used, in percent.
+func logFiles(hours int, used uint64) func(n *node) {
+	return func(n *node) {
+		for range 200 {
+			n.send("T", 0, strings.Repeat("x", 30<<10), "")
+		}
+		n.Clock.Advance(time.Duration(hours) * time.Hour)
+		other := (n.Clock.Now().Hour() + 12) % 24
+		n.ok(remoting.ReqUpdateBrokerConfig, nil, fmt.Appendf(nil, "deleteWhen=%d", other), nil)
+		n.fs.(*vfs.MemFS).TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: (100 - used) << 25, UsedBytes: used << 25, TotalBytes: 100 << 25})
+	}
+}
+
+// fileGoes waits for some looks at the disk, and reports whether a log file was deleted.
+func fileGoes(n *node) any {
+	before := n.Store.LogMin()
+	time.Sleep(30 * time.Second)
+	return n.Store.LogMin() > before
+}
+
+const everyHour = "0;1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23"
+
 var probes = map[string]probe{
+	"fileReservedTime": {value: "24", prepare: func(n *node) {
+		logFiles(30, 10)(n)
+		n.ok(remoting.ReqUpdateBrokerConfig, nil, []byte("deleteWhen="+everyHour), nil)
+	}, see: fileGoes, from: false, to: true},
+	"deleteWhen":              {value: everyHour, prepare: logFiles(80, 10), see: fileGoes, from: false, to: true},
+	"diskMaxUsedSpaceRatio":   {value: "60", prepare: logFiles(80, 70), see: fileGoes, from: false, to: true},
+	"cleanFileForciblyEnable": {value: "false", prepare: logFiles(0, 88), see: fileGoes, from: true, to: false},
 	"maxLiteSubscriptionCount": {value: "1", prepare: func(n *node) {
 		if err := n.Topics.Put(&topic.Config{Name: "Parent", ReadQueues: 1, WriteQueues: 1, Perm: 6, Attributes: map[string]string{"+message.type": "LITE"}}); err != nil {
 			n.t.Fatal(err)
