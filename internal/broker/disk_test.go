@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -76,7 +77,7 @@ func TestStartMeetsEveryFault(t *testing.T) {
 				step = 5
 			}
 			for n := int64(0); ; n += step {
-				mem := vfs.NewMem()
+				mem := vfs.NewCrashableMem()
 				withOrders(t, mem) // no close: the process was killed, there is something to recover
 				var count atomic.Int64
 				faulty := errorfs.Wrap(unlocked{mem}, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -95,7 +96,9 @@ func TestStartMeetsEveryFault(t *testing.T) {
 				if errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), "make room and start again") {
 					t.Errorf("fault %d: %v", n, err)
 				}
-				again, err := Open(smallOptions(unlocked{mem}))
+				// What such a start has left running would end with its process.
+				left := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+				again, err := Open(smallOptions(unlocked{left}))
 				if err != nil {
 					t.Fatalf("fault %d: %v", n, err)
 				}
