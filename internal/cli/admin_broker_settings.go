@@ -248,15 +248,14 @@ func brokerSet(r *remote) *cobra.Command {
 func assignments(args []string) ([]config.Property, error) {
 	var list []config.Property
 	for _, arg := range args {
-		key, value, ok := strings.Cut(arg, "=")
-		p := config.Property{Name: strings.TrimSpace(key), Value: strings.TrimSpace(value)}
+		key, value, ok := assignment(arg)
 		switch {
-		case !ok || p.Name == "":
+		case !ok:
 			return nil, fmt.Errorf("%q is not KEY=VALUE", arg)
-		case slices.ContainsFunc(list, func(other config.Property) bool { return other.Name == p.Name }):
-			return nil, fmt.Errorf("%s is given twice", p.Name)
+		case slices.ContainsFunc(list, func(p config.Property) bool { return p.Name == key }):
+			return nil, fmt.Errorf("%s is given twice", key)
 		}
-		list = append(list, p)
+		list = append(list, config.Property{Name: key, Value: value})
 	}
 	return list, nil
 }

@@ -37,13 +37,20 @@ func (f *serverFlags) readSettings(c *cobra.Command) error {
 		f.Settings = append(f.Settings, config.ReadSettings(f.config, text, config.Strict)...)
 	}
 	for _, s := range f.settings {
-		key, value, _ := strings.Cut(s, "=")
-		if strings.TrimSpace(key) == "" || !strings.Contains(s, "=") {
+		key, value, ok := assignment(s)
+		if !ok {
 			return fmt.Errorf("--set %q is not KEY=VALUE", s)
 		}
-		f.Settings = append(f.Settings, config.Given{Name: strings.TrimSpace(key), Value: strings.TrimSpace(value), From: "--set"})
+		f.Settings = append(f.Settings, config.Given{Name: key, Value: value, From: "--set"})
 	}
 	return nil
+}
+
+// assignment reads KEY=VALUE as a command line has it.
+func assignment(text string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(text, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	return key, value, ok && key != ""
 }
 
 // explained adds what to do about a setting that there is not.

@@ -14,7 +14,7 @@ import (
 // begins to stop; one whose supervisor can't be told serves all the same.
 func TestSupervisorIsTold(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no such supervisors")
+		t.Skip("Windows has no supervisors that set NOTIFY_SOCKET; runs on Unix")
 	}
 	dir, err := os.MkdirTemp("", "s") // a socket's name is short
 	if err != nil {

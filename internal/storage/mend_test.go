@@ -164,11 +164,12 @@ func TestManyDamagedEntries(t *testing.T) {
 	}
 }
 
-// An entry that says it lies before the log's beginning hides neither its message nor, where the
-// search for the queue's beginning comes across it, those before it.
-func TestDamagedEntryBeforeTheLog(t *testing.T) {
-	sound, c := vfs.NewMem(), clock.New()
-	o := storage.Options{FS: sound, Clock: c, LogSegmentSize: 16 << 10}
+// beginsLater is a stopped store whose oldest log files have gone, with the offset that queue 0 of
+// orders begins at and the messages from there on.
+func beginsLater(t *testing.T) (o storage.Options, first int, want []string) {
+	t.Helper()
+	c := clock.New()
+	o = storage.Options{FS: vfs.NewMem(), Clock: c, LogSegmentSize: 16 << 10}
 	s, err := storetest.TryOpen(t, o)
 	if err != nil {
 		t.Fatal(err)
@@ -181,17 +182,24 @@ func TestDamagedEntryBeforeTheLog(t *testing.T) {
 	if err := s.DeleteExpired(); err != nil {
 		t.Fatal(err)
 	}
-	first, want := int(s.MinOffset("orders", 0)), readAll(t, s, "orders", 0, nil)
+	first, want = int(s.MinOffset("orders", 0)), readAll(t, s, "orders", 0, nil)
 	if first == 0 || len(want) < 90 {
 		t.Fatalf("%d messages from %d on", len(want), first)
 	}
 	s.CloseChecked()
+	return o, first, want
+}
+
+// An entry that says it lies before the log's beginning hides neither its message nor, where the
+// search for the queue's beginning comes across it, those before it.
+func TestDamagedEntryBeforeTheLog(t *testing.T) {
+	o, first, want := beginsLater(t)
 	for at := first + 1; at < 129; at++ {
 		if at%smallEntries == 0 || at%smallEntries == smallEntries-1 {
 			continue // seen at the start
 		}
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			fs := copyFS(t, sound, "store")
+			fs := copyFS(t, o.FS, "store")
 			damage(t, fs, at, func(entry []byte) { binary.BigEndian.PutUint64(entry, 5) })
 			o := o
 			o.FS = fs
@@ -208,28 +216,13 @@ func TestDamagedEntryBeforeTheLog(t *testing.T) {
 
 // A piece of a queue's file that was wiped out, before or behind the log's beginning, hides no message.
 func TestWipedEntriesOfALogThatBeginsLater(t *testing.T) {
-	sound, c := vfs.NewMem(), clock.New()
-	o := storage.Options{FS: sound, Clock: c, LogSegmentSize: 16 << 10}
-	s, err := storetest.TryOpen(t, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill(t, s, "orders", 0, 60)
-	c.Advance(48 * time.Hour)
-	fill(t, s, "orders", 60, 200)
-	c.Advance(25 * time.Hour)
-	awaitCheckpoint(t, s)
-	if err := s.DeleteExpired(); err != nil {
-		t.Fatal(err)
-	}
-	want := readAll(t, s, "orders", 0, nil)
-	s.CloseChecked()
+	o, _, want := beginsLater(t)
 	for _, n := range []int{2, 12} {
 		for from := 1; from+n < 130; from += 3 {
 			if (from+n)/smallEntries != (from-1)/smallEntries {
 				continue // seen at the start
 			}
-			fs := copyFS(t, sound, "store")
+			fs := copyFS(t, o.FS, "store")
 			for at := from; at < from+n; at++ {
 				damage(t, fs, at, func(entry []byte) { clear(entry) })
 			}
